@@ -1,7 +1,9 @@
 //! Checks, and the context that their bodies get.
 
+use crate::checks::api;
 use crate::claims::{Claim, Claims};
 use crate::errno::{Errno, Result};
+use crate::raw::{Device, Map};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,23 +11,58 @@ use std::time::Duration;
 /// A check does its usual number of rounds up to this time limit.
 const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// One check.
 #[derive(Debug)]
 pub struct Check {
     /// The id of the check and of its claim, which has the check's needs.
     pub id: &'static str,
     seconds: u64,
-    body: fn(&Context),
+    body: Body,
+}
+
+/// The body of a check, after the function that sets up its device.
+#[derive(Debug)]
+enum Body {
+    Alone(fn(&Context)),
+    Device(fn(&Context) -> Device, fn(&Context, Device)),
+    Buffer(fn(&Context) -> (Device, Map), fn(&Context, Device, Map)),
+    Crate(u64, fn(&Context, kcov::Device)),
 }
 
 /// Declares a check of the claim with this id.
 pub(crate) const fn check(id: &'static str, body: fn(&Context)) -> Check {
-    Check { id, seconds: 0, body }
+    slow(id, 0, body)
 }
 
 /// Declares a check whose time limit, if there is one, is at least so many seconds.
 pub(crate) const fn slow(id: &'static str, seconds: u64, body: fn(&Context)) -> Check {
-    Check { id, seconds, body }
+    Check { id, seconds, body: Body::Alone(body) }
+}
+
+/// Declares a check on a device in this state.
+pub(crate) const fn on_device(
+    id: &'static str,
+    state: fn(&Context) -> Device,
+    body: fn(&Context, Device),
+) -> Check {
+    Check { id, seconds: 0, body: Body::Device(state, body) }
+}
+
+/// Declares a check on a device in this state, with a mapping of its buffer.
+pub(crate) const fn on_buffer(
+    id: &'static str,
+    state: fn(&Context) -> (Device, Map),
+    body: fn(&Context, Device, Map),
+) -> Check {
+    Check { id, seconds: 0, body: Body::Buffer(state, body) }
+}
+
+/// Declares a check on a device of the safe crate with at least this many words.
+pub(crate) const fn on_crate(
+    id: &'static str,
+    words: u64,
+    body: fn(&Context, kcov::Device),
+) -> Check {
+    Check { id, seconds: 0, body: Body::Crate(words, body) }
 }
 
 impl Check {
@@ -38,7 +75,16 @@ impl Check {
     pub fn run(&self, claims: &Claims, device: &Path, limit: Option<Duration>) {
         let claim = claims.of_check(self).clone();
         let limit = limit.unwrap_or(USUAL_LIMIT);
-        (self.body)(&Context { claim, device: device.to_owned(), limit });
+        let cx = Context { claim, device: device.to_owned(), limit };
+        match self.body {
+            Body::Alone(body) => body(&cx),
+            Body::Device(state, body) => body(&cx, state(&cx)),
+            Body::Buffer(state, body) => {
+                let (device, map) = state(&cx);
+                body(&cx, device, map);
+            }
+            Body::Crate(words, body) => body(&cx, api::open(&cx, words)),
+        }
     }
 }
 
@@ -57,12 +103,10 @@ impl Context {
         usual * (self.limit.as_secs() / USUAL_LIMIT.as_secs()).max(1)
     }
 
-    /// The path of the device.
     pub fn device(&self) -> &Path {
         &self.device
     }
 
-    /// The errno in the claim.
     pub fn errno(&self) -> Errno {
         let number = self.claim.errno.and_then(Errno::by_name);
         number.expect("the claim of this check names an errno")

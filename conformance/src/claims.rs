@@ -34,7 +34,6 @@ pub enum Status {
 
 impl Status {
     /// The word for it in lists.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Status::Checked => "checked",
@@ -42,26 +41,6 @@ impl Status {
             Status::Untestable => "untestable",
         }
     }
-}
-
-/// The reason why a claim is untestable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Missing {
-    /// It needs hardware that no guest has.
-    Hardware,
-    /// It needs a separate guest, or a kernel that no target builds.
-    Guest,
-    /// It needs an argument that does not fit the interface.
-    Argument,
-    /// It needs an event at a moment that nothing can choose.
-    Timing,
-    /// It needs a state of the device that does not occur while a program runs.
-    State,
-    /// A program cannot see the effect.
-    View,
-    /// No kernel survives it without a complaint.
-    Survivor,
 }
 
 /// One claim.
@@ -110,12 +89,11 @@ pub struct Claim {
     pub reason: Option<String>,
     /// The obstacle to a check, which makes the claim untestable. Without one, a claim with a
     /// reason is informative.
-    pub missing: Option<Missing>,
+    pub missing: Option<String>,
 }
 
 impl Claim {
     /// Whether there is a check.
-    #[must_use]
     pub fn status(&self) -> Status {
         match (&self.missing, &self.reason) {
             (Some(_), _) => Status::Untestable,
@@ -137,7 +115,6 @@ impl Claim {
     }
 
     /// Why the claim does not apply to a kernel with this version of the interface, if it does not.
-    #[must_use]
     pub fn excludes(&self, running: Version) -> Option<String> {
         if let Some(since) = self.since.filter(|&since| running < since) {
             return Some(format!("claimed since {since}, the interface is that of {running}"));
@@ -152,7 +129,6 @@ impl Claim {
     }
 
     /// The file and section.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{} ({})", self.source, self.section)
     }
@@ -170,7 +146,6 @@ fn errno_in(text: &str) -> Option<Name> {
 pub const FILES: &[(&str, &str)] = &[
     ("linux-document.toml", include_str!("../claims/linux-document.toml")),
     ("linux-driver.toml", include_str!("../claims/linux-driver.toml")),
-    ("linux-race-driver.toml", include_str!("../claims/linux-race-driver.toml")),
     ("linux-proposed-ext.toml", include_str!("../claims/linux-proposed-ext.toml")),
     ("linux-proposed-uniq.toml", include_str!("../claims/linux-proposed-uniq.toml")),
     ("linux-proposed-unique.toml", include_str!("../claims/linux-proposed-unique.toml")),
@@ -187,48 +162,27 @@ pub struct Claims(Vec<Claim>);
 
 impl Claims {
     /// The claims about the system for which this program is compiled.
-    ///
-    /// # Panics
-    ///
-    /// If a registry file is malformed, which the unit tests exclude.
-    #[must_use]
     pub fn of_system() -> Claims {
         Claims::of(crate::system::checks::WORD)
     }
 
     /// The claims about any system.
-    ///
-    /// # Panics
-    ///
-    /// If a registry file is malformed, which the unit tests exclude.
-    #[must_use]
     pub fn of(system: &str) -> Claims {
         Claims::of_files(|file| file == "api.toml" || file.contains(system))
     }
 
     /// The claims of the files with these names.
-    ///
-    /// # Panics
-    ///
-    /// If a registry file is malformed, which the unit tests exclude.
-    #[must_use]
     pub fn of_files(wanted: impl Fn(&str) -> bool) -> Claims {
         let files = FILES.iter().filter(|(file, _)| wanted(file));
         Claims(files.flat_map(|(file, text)| parse(file, text)).collect())
     }
 
     /// The claim with this id.
-    #[must_use]
     pub fn get(&self, id: &str) -> Option<&Claim> {
         self.0.iter().find(|claim| claim.id == id)
     }
 
     /// The claim that a check proves.
-    ///
-    /// # Panics
-    ///
-    /// If there is none, which the unit tests exclude.
-    #[must_use]
     pub fn of_check(&self, check: &Check) -> &Claim {
         self.get(check.id).expect("every check has its claim")
     }
@@ -240,11 +194,6 @@ impl Claims {
 }
 
 /// The claims of a registry file.
-///
-/// # Panics
-///
-/// If it is malformed.
-#[must_use]
 pub fn parse(file: &str, text: &str) -> Vec<Claim> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -41,7 +41,6 @@ impl Declaration {
     }
 
     /// Whether this feature is declared.
-    #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
@@ -50,7 +49,6 @@ impl Declaration {
     ///
     /// On NetBSD this is not the kernel's own version: 9.99 covers kernels with the interface of 9
     /// and of 10.
-    #[must_use]
     pub fn interface(&self, kernel: Version) -> Version {
         let versions = [(Feature::NetBsd9, Version(9, 0)), (Feature::NetBsd10, Version(10, 0))];
         let declared = versions.into_iter().find(|(feature, _)| self.has(*feature));
@@ -58,7 +56,6 @@ impl Declaration {
     }
 
     /// The differences between the declaration and the detected features, as text.
-    #[must_use]
     pub fn mismatches(&self, found: &[Feature]) -> Vec<String> {
         let mut all = Vec::new();
         if let Some(system) = self.system.filter(|&system| system != crate::system::checks::WORD) {

@@ -1,5 +1,6 @@
 //! Error numbers, including those that no libc names.
 
+use crate::system::checks::ERRNOS;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -13,8 +14,7 @@ pub struct Errno(pub i32);
 /// The name of an errno, which is the same on all systems.
 pub type Name = &'static str;
 
-/// The result of a system call.
-pub type Result<T> = std::result::Result<T, Errno>;
+pub type Result<T, E = Errno> = std::result::Result<T, E>;
 
 impl Errno {
     /// The errno of the calling thread's last failed call.
@@ -24,15 +24,12 @@ impl Errno {
 
     /// The number of the errno with this name.
     pub fn by_name(name: &str) -> Option<Errno> {
-        crate::system::checks::ERRNOS
-            .iter()
-            .find(|entry| entry.0 == name)
-            .map(|entry| Errno(entry.1))
+        ERRNOS.iter().find(|entry| entry.0 == name).map(|entry| Errno(entry.1))
     }
 
     /// The name in claims.
     pub fn name(self) -> Option<Name> {
-        crate::system::checks::ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
+        ERRNOS.iter().find(|entry| entry.1 == self.0).map(|entry| entry.0)
     }
 
     /// [`Ok`] unless a system call returned -1.

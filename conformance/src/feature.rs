@@ -16,13 +16,11 @@ macro_rules! features {
             pub const ALL: &'static [Feature] = &[$(Feature::$variant),+];
 
             /// The word for it in a target's declaration.
-            #[must_use]
             pub fn word(self) -> &'static str {
                 match self { $(Feature::$variant => $word,)+ }
             }
 
             /// Its meaning, in one or two sentences.
-            #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Feature::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
             }

@@ -1,8 +1,7 @@
-//! The running kernel's release, and the path of this program.
+//! The running kernel's release.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
 
 /// A kernel version, as precise as claims need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -11,7 +10,6 @@ pub struct Version(pub u32, pub u32);
 
 impl Version {
     /// Parses the two leading numbers of a release such as `7.3.4-1` or `10.99.12`.
-    #[must_use]
     pub fn of_release(release: &str) -> Option<Version> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
         let major = numbers.next()?.parse().ok()?;
@@ -63,12 +61,6 @@ impl Kernel {
         let machine = uname.machine().to_string_lossy();
         Ok(Kernel { name: format!("{system} {release} {machine}"), version })
     }
-}
-
-/// The path of this program, to execute it again.
-pub fn this_program() -> std::io::Result<PathBuf> {
-    // NetBSD's link in /proc can be read but not executed.
-    std::env::current_exe()
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 
 /// Why the claim's check is skipped on a target with this declaration and version of the interface,
 /// if it is.
-#[must_use]
 pub fn reason_to_skip(claim: &Claim, interface: Version, target: &Declaration) -> Option<String> {
     if let Some(reason) = claim.excludes(interface) {
         return Some(reason);

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The kernel keeps the claim.
@@ -21,7 +20,6 @@ pub struct Report<W> {
 }
 
 impl<W: Write> Report<W> {
-    /// Starts a report of this many checks.
     pub fn begin(mut out: W, planned: usize) -> io::Result<Report<W>> {
         writeln!(out, "KTAP version 1\n1..{planned}")?;
         out.flush()?;

@@ -20,7 +20,8 @@ fn what_is_gone_and_what_is_new_is_named_and_red() {
     let document = tree.join("Documentation/dev-tools");
     fs::create_dir_all(&document).expect("a directory");
     fs::write(tree.join("Makefile"), "VERSION = 7\nPATCHLEVEL = 3\n").expect("a file");
-    let text = "Kept and new\n============\n\nIt is the kcov debugfs file.\nSheep are new.\n";
+    let text = "Kept and new\n============\n\nIt is the kcov debugfs file.\nSheep are new.\n\n\
+                .. code-block:: c\n\n    shut();\n";
     fs::write(document.join("kcov.rst"), text).expect("a file");
 
     fs::create_dir_all(tree.join("net")).expect("a directory");
@@ -49,8 +50,11 @@ fn what_is_gone_and_what_is_new_is_named_and_red() {
     let gone = "sections: drivers/usb/core/hub.c: hub_event: 0 begin, 1 claimed";
     assert!(section(gone), "{said}");
     let unclaimed: Vec<_> = said.lines().filter(|line| line.starts_with("unclaimed:")).collect();
-    let new = r#"unclaimed: Documentation/dev-tools/kcov.rst:5: "Sheep are new.""#;
-    assert_eq!(unclaimed, [new], "{said}");
+    let new = [
+        r#"unclaimed: Documentation/dev-tools/kcov.rst:5: "Sheep are new.""#,
+        r#"unclaimed: Documentation/dev-tools/kcov.rst:9: "shut();""#,
+    ];
+    assert_eq!(unclaimed, new, "{said}");
     let gone = r#"gone: pc.same-call-same-records: "more or less stable coverage" is not in"#;
     assert!(said.lines().any(|line| line.starts_with(gone)), "{said}");
     assert!(said.contains("gone: kernel/kcov.c: "), "a file that is gone: {said}");

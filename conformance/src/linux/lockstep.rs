@@ -9,6 +9,7 @@ use kcov_model::linux::{BUS, GOOD, Kernel, Linux};
 use kcov_model::{Call, Handle, Memory, Remap, Remote, Request, WORD, Work};
 use kcov_sys::linux as sys;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::sysinfo::sysinfo;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -26,18 +27,15 @@ pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String
         local_and_remote: features.contains(&Feature::LocalAndRemote),
         page: page_size() as u64,
         // The kernel allocates no more than it has.
-        most_words: nix::sys::sysinfo::sysinfo()
-            .map_or(u64::MAX, |machine| machine.ram_total() / WORD),
+        most_words: sysinfo().map_or(u64::MAX, |machine| machine.ram_total() / WORD),
     }))
 }
 
 /// The work that the kernel can do for a thread.
 pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
     let all = [(Feature::Vhost, Work::Worker), (Feature::Usb, Work::SoftInterrupt)];
-    all.into_iter()
-        .filter(|(feature, _)| features.contains(feature))
-        .map(|(_, work)| work)
-        .collect()
+    let there = all.into_iter().filter(|(feature, _)| features.contains(feature));
+    there.map(|(_, work)| work).collect()
 }
 
 /// After operations, frames test whether work is collected.

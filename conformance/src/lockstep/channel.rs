@@ -1,8 +1,7 @@
 //! The sockets between the driving process and its workers, and the messages.
 
 use crate::errno::Errno;
-use crate::raw::Device;
-use kcov_model::Outcome;
+use kcov_model::{D, M, Operation, Outcome, Work};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use nix::unistd::{read, write};
@@ -11,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::{BorrowedFd, IntoRawFd as _, RawFd};
 use std::path::PathBuf;
 
-/// The size limit of a message.
 const MOST_BYTES: usize = 4096;
 
 /// The sockets by number, because they are inherited across fork and exec.
@@ -20,10 +18,9 @@ pub(super) struct Channels {
     /// The driver's and the worker's end of each slot.
     pairs: Vec<(RawFd, RawFd)>,
     /// The two ends for passing descriptors.
-    pass: (RawFd, RawFd),
+    pub pass: (RawFd, RawFd),
 }
 
-/// One end of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel(RawFd);
 
@@ -43,24 +40,12 @@ impl Channels {
         Ok(Channels { pairs, pass: pair()? })
     }
 
-    /// The driver's end.
     pub fn of_driver(&self, slot: usize) -> Channel {
         Channel(self.pairs[slot].0)
     }
 
-    /// The worker's end.
     pub fn of_worker(&self, slot: usize) -> Channel {
         Channel(self.pairs[slot].1)
-    }
-
-    /// Sends a descriptor to the next receiver.
-    pub fn pass_descriptor(&self, device: &Device) {
-        device.send(self.pass.0);
-    }
-
-    /// Receives the descriptor.
-    pub fn take_descriptor(&self) -> Device {
-        Device::receive(self.pass.1)
     }
 }
 
@@ -70,20 +55,14 @@ impl Channel {
         unsafe { BorrowedFd::borrow_raw(self.0) }
     }
 
-    /// Sends a message.
     pub fn send(self, message: &impl Serialize) {
         let text = serde_json::to_vec(message).expect("it has a text form");
         assert!(text.len() <= MOST_BYTES, "a message of {} bytes", text.len());
         write(self.fd(), &text).expect("a message is sent");
     }
 
-    /// Waits for a message.
-    pub fn receive<M: DeserializeOwned>(self) -> M {
-        self.try_receive().expect("a message comes")
-    }
-
     /// Waits for a message, up to the limit.
-    pub fn try_receive<M: DeserializeOwned>(self) -> nix::Result<M> {
+    pub fn receive<M: DeserializeOwned>(self) -> nix::Result<M> {
         let mut bytes = [0; MOST_BYTES];
         let length = loop {
             match read(self.fd(), &mut bytes) {
@@ -98,26 +77,22 @@ impl Channel {
 /// An order to a thread.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Execute the operation, which is in its debug form.
-    Do { operation: String, patience: Patience },
+    Do(Operation, Patience),
     /// Receive a descriptor from the socket.
-    Receive { new: u32 },
-    /// Start a thread on this channel.
-    StartThread { slot: usize },
-    /// End this thread.
+    Receive(D),
+    /// Start a thread on the channel of this slot.
+    StartThread(usize),
     EndThread,
     /// Join the thread on this channel.
-    Join { slot: usize },
+    Join(usize),
     /// Fork, with the child on this channel.
-    Fork { slot: usize },
-    /// Make the traced call.
+    Fork(usize),
     Call,
-    /// Let the kernel work for this thread, in softirqs or not.
-    Work { soft: bool },
+    Work(Work),
     /// Return a hash of the mapping, or do nothing.
-    Look { map: Option<u32> },
+    Look(Option<M>),
     /// Wait for a child.
-    Wait { pid: i32 },
+    Wait(i32),
 }
 
 /// When to accept an observation.
@@ -134,14 +109,9 @@ impl Patience {
     pub const NONE: Patience = Patience { tries: 1, least: 0 };
 }
 
-/// An answer is an outcome in its debug form. What cannot be read is said in words.
-pub(super) fn outcome(answer: String) -> Outcome {
-    answer.parse().unwrap_or(Outcome::Other(answer))
-}
-
 impl From<Errno> for Outcome {
     fn from(errno: Errno) -> Outcome {
-        let known = errno.name().and_then(|name| name.parse().ok());
+        let known = errno.name().and_then(|name| serde_json::from_value(name.into()).ok());
         known.map_or_else(|| Outcome::Other(errno.to_string()), Outcome::Refused)
     }
 }

@@ -9,10 +9,7 @@ use super::real::Real;
 use super::system::{self, Driver};
 use super::worker::{digest, mapped};
 use crate::raw::{Map, page_size};
-use kcov_model::{
-    Driver as _, FULL, Instance, M, Mode, Operation, Outcome, Recording, T, Touch, WORD, Work,
-    World,
-};
+use kcov_model::{Driver as _, *};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -29,7 +26,6 @@ fn interval(work: Work) -> usize {
 }
 
 /// All buffers with their expected words.
-#[derive(Debug)]
 pub(super) struct Frame {
     buffers: BTreeMap<Instance, Buffer>,
     works: Vec<Work>,
@@ -51,7 +47,6 @@ impl Frame {
         self.buffers.retain(|instance, _| stays(*instance));
     }
 
-    /// Compares everything with the model.
     pub fn after(
         &mut self,
         real: &mut Real<'_>,
@@ -139,7 +134,6 @@ impl Frame {
         restless.into_iter().try_for_each(|thread| self.rest(real, after, thread))
     }
 
-    /// Maps a buffer that a device has got.
     fn new_buffer(
         &mut self,
         real: &mut Real<'_>,
@@ -164,11 +158,9 @@ impl Frame {
     /// The buffers into which only this thread, or a kernel thread, records.
     fn open_to(&self, world: &World<Driver>, thread: T) -> Vec<(&Buffer, Instance)> {
         let open = |instance| {
+            let recording = world.driver.recording(instance);
             world.at_rest(instance)
-                && world
-                    .driver
-                    .recording(instance)
-                    .is_none_or(|r| r.thread.is_none_or(|t| t == thread))
+                && recording.is_none_or(|r| r.thread.is_none_or(|t| t == thread))
         };
         let all = self.buffers.iter().filter(|(i, b)| b.map.is_writable() && open(**i));
         all.map(|(&instance, buffer)| (buffer, instance)).collect()
@@ -201,19 +193,16 @@ impl Frame {
     /// of its mappings with this process's.
     fn rest(&self, real: &mut Real<'_>, world: &World<Driver>, thread: T) -> Kept {
         let of = |world: &World<Driver>, i| world.driver.recording(i).and_then(|r| r.thread);
-        let own: Vec<_> = self
-            .buffers
-            .iter()
-            .filter(|(i, b)| b.map.is_writable() && of(world, **i) == Some(thread))
-            .map(|(_, buffer)| buffer)
-            .collect();
+        let writable = self.buffers.iter().filter(|(_, buffer)| buffer.map.is_writable());
+        let own = writable.filter(|(instance, _)| of(world, **instance) == Some(thread));
+        let own: Vec<_> = own.map(|(_, buffer)| buffer).collect();
         let map = self.shown(world, thread);
         if own.is_empty() && map.is_none() {
             return Ok(());
         }
         for _ in 0..PATIENCE {
             own.iter().for_each(|buffer| buffer.hold());
-            let said = real.asked(thread, &Order::Look { map: map.as_ref().map(|m| m.0.0) })?;
+            let said = real.asked(thread, &Order::Look(map.as_ref().map(|m| m.0)))?;
             if !own.iter().all(|buffer| buffer.is_held()) {
                 continue;
             }
@@ -256,8 +245,7 @@ impl Frame {
         for (buffer, instance) in &open {
             buffer.map.store(0, start(world.driver.recording(*instance)));
         }
-        let order = Order::Work { soft: work == Work::SoftInterrupt };
-        system::quietly(&world.driver, work, || real.asked(thread, &order))?;
+        system::quietly(&world.driver, work, || real.asked(thread, &Order::Work(work)))?;
         for (buffer, instance) in open {
             let recording = world.driver.recording(instance);
             let (from, to) = (start(recording), buffer.map.swap(0, FULL));
@@ -279,7 +267,6 @@ pub fn changed<T>(what: String) -> Result<T, Outcome> {
     Err(Outcome::Other(what))
 }
 
-#[derive(Debug)]
 struct Buffer {
     map: Map,
     words: Vec<u64>,

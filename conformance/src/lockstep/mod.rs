@@ -13,47 +13,43 @@ mod channel;
 mod frame;
 pub(crate) mod generate;
 mod real;
-mod shrink;
 mod worker;
 
 pub use generate::Generator;
-pub use real::{Real, Stage};
 
-use crate::declare::probe_all;
 use crate::feature::Feature;
 use crate::raw::word_bytes;
 pub(crate) use crate::system::lockstep as system;
 use channel::Patience;
 use frame::Frame;
 use kcov_model::{Operation, Outcome, WORD, Work, World};
+use real::Stage;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use system::Driver;
 
-/// The result of a seed.
 #[derive(Debug)]
-pub enum Verdict {
-    /// The kernel did what the model allows.
-    Agreed,
-    /// Kernel and model diverged.
-    Parted,
-    /// No verdict, with the reason.
-    None(String),
+struct Divergence {
+    /// The operations. The last one diverges.
+    operations: Vec<Operation>,
+    /// The model's outcomes of all but the last.
+    expected: Vec<Outcome>,
+    /// The outcomes that the model allows for the last operation.
+    allowed: Vec<Outcome>,
+    seen: Outcome,
 }
 
-/// A divergence of kernel and model.
-#[derive(Clone, Debug)]
-pub struct Divergence {
-    /// The operations. The last one diverges.
-    pub operations: Vec<Operation>,
-    /// The model's outcomes of all but the last.
-    pub expected: Vec<Outcome>,
-    /// The outcomes that the model allows for the last operation.
-    pub allowed: Vec<Outcome>,
-    /// The kernel's outcome.
-    pub seen: Outcome,
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (last, before) = self.operations.split_last().expect("an operation");
+        for (operation, outcome) in before.iter().zip(&self.expected) {
+            writeln!(f, "{operation:?} -> {outcome:?}")?;
+        }
+        write!(f, "{last:?} -> one of {:?}; the kernel: {:?}", self.allowed, self.seen)
+    }
 }
 
 /// A kernel and its model.
@@ -66,6 +62,9 @@ pub struct Lockstep {
 
 /// The number of times that a thread is given time to come to rest.
 const PATIENCE: u32 = 20_000;
+
+/// The time to shorten a sequence. A kernel that hangs makes each attempt take long.
+const LIMIT: Duration = Duration::from_secs(120);
 
 impl Lockstep {
     /// Prepares for the running kernel. The calling process must have only one thread.
@@ -84,13 +83,13 @@ impl Lockstep {
     }
 
     /// Executes this many operations and reports progress, and the shortened sequence if kernel and
-    /// model diverge.
+    /// model diverge. Returns whether they agree, or why there is no verdict.
     pub fn run(
         &mut self,
         seed: u64,
         operations: u64,
         mut note: impl FnMut(&str) -> io::Result<()>,
-    ) -> io::Result<Verdict> {
+    ) -> io::Result<Result<bool, String>> {
         const NOW_AND_THEN: u64 = 50_000;
         let start = Instant::now();
         let mut generator = Generator::new(seed, self.works.clone());
@@ -101,7 +100,7 @@ impl Lockstep {
             let attempt = self.attempt(length, false, |world, _| Some(generator.operation(world)));
             let (all, divergence) = match attempt {
                 Ok(attempt) => attempt,
-                Err(why) => return Ok(Verdict::None(why)),
+                Err(why) => return Ok(Err(why)),
             };
             let before = done / NOW_AND_THEN;
             done += all.len() as u64;
@@ -110,10 +109,10 @@ impl Lockstep {
             if let Some(divergence) = divergence {
                 note(&format!("seed {seed}: model and kernel diverge after {done} operations"))?;
                 let length = divergence.operations.len();
-                let shortest = shrink::shrink(self, divergence);
+                let shortest = self.shorten(divergence);
                 note(&format!("shortened from {length} to {}:", shortest.operations.len()))?;
-                note(&shrink::check(&shortest))?;
-                return Ok(Verdict::Parted);
+                note(&shortest.to_string())?;
+                return Ok(Ok(false));
             }
             if before != done / NOW_AND_THEN {
                 note(&format!("seed {seed}: {done} operations"))?;
@@ -123,7 +122,7 @@ impl Lockstep {
         note(&format!(
             "seed {seed}: {done} operations in {runs} runs, digest {digest:016x}, {seconds:.1} s"
         ))?;
-        Ok(Verdict::Agreed)
+        Ok(Ok(true))
     }
 
     /// One run: its operations, and the divergence if there is one.
@@ -165,6 +164,33 @@ impl Lockstep {
         Ok((operations, divergence))
     }
 
+    /// Leaves out operations as long as the sequence diverges.
+    fn shorten(&mut self, found: Divergence) -> Divergence {
+        let end = Instant::now() + LIMIT;
+        let mut best = found;
+        // Asking only some threads takes a fraction of the time, if it shows the divergence.
+        let thorough = !matches!(self.again(&best.operations, false), Ok(Some(_)));
+        let mut chunk = best.operations.len().div_ceil(2);
+        while chunk > 0 {
+            let (length, mut start) = (best.operations.len(), 0);
+            while start < best.operations.len() && Instant::now() < end {
+                let mut candidate = best.operations.clone();
+                candidate.drain(start..candidate.len().min(start + chunk));
+                match self.again(&candidate, thorough) {
+                    Ok(Some(found)) if found.operations.len() < best.operations.len() => {
+                        best = found;
+                    }
+                    // A sequence that cannot be executed is not a solution either.
+                    _ => start += chunk,
+                }
+            }
+            if chunk > 1 || best.operations.len() == length {
+                chunk /= 2;
+            }
+        }
+        best
+    }
+
     /// Executes those of these operations that are possible. If `thorough`, asks all threads after
     /// each one.
     fn again(
@@ -173,8 +199,7 @@ impl Lockstep {
         thorough: bool,
     ) -> Result<Option<Divergence>, String> {
         let possible = |world: &World<Driver>, index: usize| {
-            let operation = &operations[index];
-            world.possible(operation).then(|| operation.clone())
+            Some(&operations[index]).filter(|operation| world.possible(operation)).cloned()
         };
         Ok(self.attempt(operations.len(), thorough, possible)?.1)
     }
@@ -211,28 +236,6 @@ fn patience(noisy: bool, operation: &Operation, expected: &Outcome) -> Patience 
         _ => 0,
     };
     Patience { tries, least }
-}
-
-/// Executes the operations on a new tree of processes. Checks that come from lockstep use it.
-#[track_caller]
-pub fn replay(device: &Path, script: &str) {
-    let features = probe_all(device).expect("the kernel is probed");
-    let mut world = World::new(system::driver(&features).expect("a model"));
-    let mut stage = Stage::new(device).expect("processes can be driven");
-    let mut real = stage.start().expect("a process");
-    let mut frame = Frame::new(framed(&system::works(&features)), true);
-    for (operation, expected) in &shrink::read(script) {
-        let step = world.clone().step(operation).into_iter().find(|(said, _)| said == expected);
-        let after = step.expect("what the model allows").1;
-        frame.before(&after);
-        let seen = real.run(&world, operation, patience(true, operation, expected));
-        assert!(expected.allows(&seen), "{operation:?}: {seen:?}, not {expected:?}");
-        let kept = frame.after(&mut real, [&world, &after], operation, &seen);
-        assert_eq!(kept, Ok(()), "{operation:?}");
-        world = after;
-    }
-    drop(frame);
-    real.end().expect("the processes end");
 }
 
 /// Runs a process that lockstep has executed.

@@ -1,7 +1,6 @@
 //! The kernel's side: processes and threads that execute the operations one at a time.
 
-use super::channel::{Channel, Channels};
-use super::channel::{Equipment, Order, Patience, outcome};
+use super::channel::{Channel, Channels, Equipment, Order, Patience};
 use super::system::{self, Driver};
 use super::worker;
 use crate::errno::Errno;
@@ -14,7 +13,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum number of threads.
 const SLOTS: usize = kcov_model::MOST_THREADS;
 /// A thread that does not answer for this many seconds hangs. A worker waits less for the kernel.
 const PATIENCE: i64 = 100;
@@ -30,7 +28,6 @@ pub struct Stage {
 }
 
 /// One run: a tree of processes that starts with one thread, `T(0)`.
-#[derive(Debug)]
 pub struct Real<'a> {
     stage: &'a mut Stage,
     /// The channel of each thread.
@@ -59,7 +56,6 @@ impl Stage {
         Ok(Stage { channels, device: device.to_owned(), spare, runs: 0 })
     }
 
-    /// Starts a run.
     pub fn start(&mut self) -> Result<Real<'_>, String> {
         system::reset(&self.device).map_err(|errno| format!("sources stay enabled: {errno}"))?;
         self.runs += 1;
@@ -96,16 +92,12 @@ impl Real<'_> {
         self.stage.channels.of_driver(slot)
     }
 
-    /// Waits for a thread's answer.
     fn hear(&mut self, slot: usize) -> Outcome {
-        self.channel(slot).try_receive().map_or_else(
-            |errno| {
-                // A late answer would be mistaken for the answer to another order.
-                self.lost = true;
-                Outcome::Other(format!("no answer after {PATIENCE} s ({errno})"))
-            },
-            outcome,
-        )
+        self.channel(slot).receive().unwrap_or_else(|errno| {
+            // A late answer would be mistaken for the answer to another order.
+            self.lost = true;
+            Outcome::Other(format!("no answer after {PATIENCE} s ({errno})"))
+        })
     }
 
     fn tell(&mut self, thread: T, order: &Order) -> Outcome {
@@ -126,7 +118,7 @@ impl Real<'_> {
     pub(super) fn lent(&mut self, thread: T, descriptor: D) -> Result<Device, Outcome> {
         let operation = Operation::Pass { thread, descriptor, to: thread, new: descriptor };
         self.asked(thread, &order(&operation, Patience::NONE))?;
-        Ok(self.stage.channels.take_descriptor())
+        Ok(Device::receive(self.stage.channels.pass.1))
     }
 
     /// Issues ioctls on a device of this process and compares the results.
@@ -164,17 +156,17 @@ impl Real<'_> {
                 if sent != Outcome::Done {
                     return sent;
                 }
-                self.tell(to, &Order::Receive { new: new.0 })
+                self.tell(to, &Order::Receive(new))
             }
             Operation::StartThread { new, .. } => {
                 let slot = self.free_slot();
-                let told = self.tell(thread, &Order::StartThread { slot });
+                let told = self.tell(thread, &Order::StartThread(slot));
                 self.begin(told, new, slot)
             }
             Operation::EndThread { .. } => {
                 let slot = self.slots.remove(&thread).expect("a thread");
                 self.channel(slot).send(&Order::EndThread);
-                self.tell(process, &Order::Join { slot })
+                self.tell(process, &Order::Join(slot))
             }
             Operation::Fork { new, .. } => self.fork(thread, process, new),
             Operation::Execute { .. } => {
@@ -218,7 +210,7 @@ impl Real<'_> {
     fn fork(&mut self, thread: T, process: T, new: T) -> Outcome {
         let slot = self.free_slot();
         let own = self.slots[&thread];
-        self.channel(own).send(&Order::Fork { slot });
+        self.channel(own).send(&Order::Fork(slot));
         match self.hear(own) {
             Outcome::Word(pid) => {
                 let parent = self.processes[&process].pid;
@@ -229,7 +221,6 @@ impl Real<'_> {
         }
     }
 
-    /// Removes a process and its threads.
     fn forget(&mut self, world: &World<Driver>, process: T) -> Process {
         self.slots.retain(|thread, _| world.process_of(*thread) != Some(process));
         self.processes.remove(&process).expect("a process")
@@ -240,7 +231,7 @@ impl Real<'_> {
         let Process { pid, parent } = self.forget(world, process);
         let waiting = self.processes.iter().find(|(_, process)| process.pid == parent);
         match waiting.map(|(&name, _)| name) {
-            Some(parent) => self.tell(parent, &Order::Wait { pid: pid.as_raw() }),
+            Some(parent) => self.tell(parent, &Order::Wait(pid.as_raw())),
             None => gone(pid),
         }
     }
@@ -266,7 +257,7 @@ impl Real<'_> {
 }
 
 fn order(operation: &Operation, patience: Patience) -> Order {
-    Order::Do { operation: format!("{operation:?}"), patience }
+    Order::Do(operation.clone(), patience)
 }
 
 /// Waits for the exit of a process whose parent is this process or init.

@@ -6,7 +6,6 @@
 use super::channel::{Channels, Equipment, Order, Patience};
 use super::system;
 use crate::errno::Result;
-use crate::kernel::this_program;
 use crate::raw::{Device, LONG, Map, call, page_size, wait_for};
 use kcov_model::{Access, Call, D, FULL, Geometry, M, Operation, Outcome, Protection, WORD, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -21,7 +20,6 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// The state of a process.
 struct Process {
     channels: Channels,
     path: PathBuf,
@@ -60,11 +58,11 @@ impl Process {
     /// Executes orders from the channel until the thread ends.
     fn serve(&'static self, mut slot: usize) {
         let mut channel = self.channels.of_worker(slot);
-        channel.send(&format!("{:?}", Outcome::Done));
+        channel.send(&Outcome::Done);
         loop {
-            let report = match channel.receive() {
+            let report = match channel.receive().expect("an order") {
                 Order::EndThread => return,
-                Order::Fork { slot: child } => match self.fork() {
+                Order::Fork(child) => match self.fork() {
                     Ok(Some(pid)) => Outcome::Word(pid.as_raw() as u64),
                     Ok(None) => {
                         slot = child;
@@ -75,7 +73,7 @@ impl Process {
                 },
                 order => self.obey(order, slot),
             };
-            channel.send(&format!("{report:?}"));
+            channel.send(&report);
         }
     }
 
@@ -95,19 +93,16 @@ impl Process {
 
     fn obey(&'static self, order: Order, slot: usize) -> Outcome {
         match order {
-            Order::Do { operation, patience } => {
-                let operation = operation.parse().expect("an operation");
+            Order::Do(operation, patience) => {
                 self.perform(&operation, patience, slot).unwrap_or_else(Outcome::from)
             }
-            Order::Receive { new } => {
-                lock(&self.devices).insert(D(new), self.channels.take_descriptor());
+            Order::Receive(new) => {
+                lock(&self.devices).insert(new, Device::receive(self.channels.pass.1));
                 Outcome::Done
             }
-            Order::StartThread { slot } => {
-                let started = std::thread::Builder::new()
-                    .stack_size(128 << 10)
-                    .spawn(move || self.serve(slot));
-                match started {
+            Order::StartThread(slot) => {
+                let builder = std::thread::Builder::new().stack_size(128 << 10);
+                match builder.spawn(move || self.serve(slot)) {
                     Ok(handle) => {
                         lock(&self.threads).insert(slot, handle);
                         Outcome::Done
@@ -115,7 +110,7 @@ impl Process {
                     Err(error) => Outcome::Other(format!("a thread: {error}")),
                 }
             }
-            Order::Join { slot } => {
+            Order::Join(slot) => {
                 let handle = lock(&self.threads).remove(&slot);
                 match handle.map(JoinHandle::join) {
                     Some(Ok(())) => Outcome::Done,
@@ -126,20 +121,17 @@ impl Process {
                 call();
                 Outcome::Done
             }
-            Order::Work { soft } => {
-                let work = if soft { Work::SoftInterrupt } else { Work::Worker };
-                system::work(work).map_or_else(Outcome::from, |()| Outcome::Done)
-            }
-            Order::Look { map: None } => Outcome::Done,
-            Order::Look { map: Some(map) } => {
-                let map = &lock(&self.maps)[&M(map)];
+            Order::Work(work) => system::work(work).map_or_else(Outcome::from, |()| Outcome::Done),
+            Order::Look(None) => Outcome::Done,
+            Order::Look(Some(map)) => {
+                let map = &lock(&self.maps)[&map];
                 Outcome::Word(digest(map, 0..map.words()))
             }
-            Order::Wait { pid } => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
+            Order::Wait(pid) => match nix::sys::wait::waitpid(Pid::from_raw(pid), None) {
                 Ok(_) => Outcome::Done,
                 Err(errno) => Outcome::Other(format!("waitpid: {errno}")),
             },
-            Order::EndThread | Order::Fork { .. } => unreachable!("answered before"),
+            Order::EndThread | Order::Fork(_) => unreachable!("answered before"),
         }
     }
 
@@ -160,7 +152,7 @@ impl Process {
                 devices.insert(*new, duplicate);
             }
             Operation::Pass { descriptor, .. } => {
-                self.channels.pass_descriptor(&devices[descriptor]);
+                devices[descriptor].send(self.channels.pass.0);
             }
             Operation::Close { descriptor, .. } => {
                 devices.remove(descriptor).expect("a descriptor").close()?;
@@ -221,7 +213,7 @@ impl Process {
             descriptors,
         };
         let text = serde_json::to_string(&equipment).expect("it has a text form");
-        match this_program() {
+        match std::env::current_exe() {
             Ok(program) => Command::new(program).arg("worker").arg(text).exec(),
             Err(error) => error,
         }
@@ -233,7 +225,6 @@ pub(super) fn last() -> usize {
     page_size() / WORD as usize - 1
 }
 
-/// Maps the device.
 pub(super) fn mapped(device: &Device, geometry: &Geometry) -> Result<Map> {
     let Geometry { bytes, offset, writable, executable, private } = *geometry;
     let mut prot = libc::PROT_READ;
@@ -302,7 +293,6 @@ pub(super) fn background(map: &Map, work: Work, count: u64, patience: Patience) 
     Ok(Outcome::Counted(count, after))
 }
 
-/// A hash of these words.
 pub(super) fn digest(map: &Map, words: Range<usize>) -> u64 {
     // Odd, so that no bit is lost.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

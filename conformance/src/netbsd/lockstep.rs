@@ -11,10 +11,8 @@ use kcov_sys::netbsd as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::path::Path;
 
-/// The model.
 pub(crate) type Driver = NetBsd;
 
-/// The model of a kernel with these features.
 pub(crate) fn driver(features: &[Feature]) -> std::result::Result<Driver, String> {
     let ports = if features.contains(&Feature::Vhci) { 3 } else { 0 };
     let has = |feature| features.contains(&feature);
@@ -29,7 +27,6 @@ pub(crate) fn works(features: &[Feature]) -> Vec<Work> {
 
 /// The kernel explores a port for about a second.
 pub(crate) const WORK_IS_QUICK: bool = false;
-/// The weight of work among the operations.
 pub(crate) const WORK_WEIGHT: u32 = 5;
 
 /// init reaps orphaned processes.
@@ -60,7 +57,6 @@ pub(crate) fn reset(device: &Path) -> Result<()> {
 /// An unknown ioctl number: `_IO('K', 99)`.
 const UNKNOWN_REQUEST: u32 = 0x2000_4b63;
 
-/// Issues an ioctl.
 pub(crate) fn ask(device: &Device, request: &Request, _: u32) -> Result<()> {
     match request {
         Request::Size(entries) => device.init_trace(*entries),
@@ -75,7 +71,6 @@ pub(crate) fn ask(device: &Device, request: &Request, _: u32) -> Result<()> {
     }
 }
 
-/// Issues a system call that only this system's model has.
 pub(crate) fn misuse(device: &Device, call: Call) -> Result<()> {
     match call {
         Call::Stat => nix::sys::stat::fstat(device).map(drop)?,
@@ -97,33 +92,21 @@ pub(crate) fn work(_: Work) -> Result<()> {
     Ok(())
 }
 
-/// Lets the kernel do this work.
 pub(crate) fn quietly<T>(_: &Driver, _: Work, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// The other system calls to try.
-pub(crate) const MISUSES: &[Call] = &[
-    Call::Read,
-    Call::Write,
-    Call::PositionedRead,
-    Call::PositionedWrite,
-    Call::Seek,
-    Call::Stat,
-    Call::Nonblocking,
-    Call::Sync,
-    Call::Truncate,
-];
-/// The remappings to try.
+pub(crate) const MISUSES: &[Call] = {
+    use Call::*;
+    &[Read, Write, PositionedRead, PositionedWrite, Seek, Stat, Nonblocking, Sync, Truncate]
+};
 pub(crate) const REMAPS: &[Remap] = &[];
 /// The weight of changes of protection among the operations: a source's limits are not known.
 pub(crate) const PROTECT_WEIGHT: u32 = 0;
-/// Offsets other than 0.
 pub(crate) const OFFSETS: &[i64] = &[4096, 8192, -4096, 2 << 20, (2 << 20) + 4096];
 /// An executable mapping is always refused.
 pub(crate) const EXECUTABLE: bool = true;
 
-/// The plainest good request of the same kind.
 pub(crate) fn good(request: &Request) -> Option<Request> {
     Some(match request {
         Request::Size(_) | Request::SizeUnreadable => Request::Size(512),
@@ -134,7 +117,6 @@ pub(crate) fn good(request: &Request) -> Option<Request> {
     })
 }
 
-/// A random ioctl.
 pub(crate) fn request(rng: &mut Rng, _: &Driver) -> Request {
     match rng.u8(0..100) {
         0..30 => size(rng, 256 << 10, false),

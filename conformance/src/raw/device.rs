@@ -1,7 +1,7 @@
 //! An open device, as far as the systems agree. The requests are in the system's directory.
 
 use crate::errno::{Errno, Result};
-use crate::raw::{Map, Width, word_bytes};
+use crate::raw::{Map, READ_WRITE, Width, word_bytes};
 use nix::fcntl::OFlag;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
@@ -13,7 +13,6 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 
-/// An open device.
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
@@ -39,7 +38,6 @@ impl From<OwnedFd> for Device {
 }
 
 impl Device {
-    /// Opens the file for reading and writing.
     pub fn open(path: &Path) -> Result<Device> {
         Device::open_with(path, OFlag::O_RDWR)
     }
@@ -56,7 +54,6 @@ impl Device {
         Ok(Device { fd, width: self.width.clone() })
     }
 
-    /// Closes the file descriptor and returns the result.
     pub fn close(self) -> Result<()> {
         Ok(nix::unistd::close(self.fd)?)
     }
@@ -64,10 +61,9 @@ impl Device {
     /// Maps this many words the documented way: shared, readable and writable, from offset 0.
     pub fn map(&self, words: u64) -> Result<Map> {
         let bytes = usize::try_from(words).expect("the size fits") * word_bytes();
-        self.map_with(bytes, 0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
+        self.map_with(bytes, 0, READ_WRITE, libc::MAP_SHARED)
     }
 
-    /// Maps with exactly these arguments.
     pub fn map_with(&self, bytes: usize, offset: i64, prot: c_int, flags: c_int) -> Result<Map> {
         Ok(Map::new(&self.fd, bytes, offset, prot, flags)?.with_width(&self.width))
     }
@@ -104,13 +100,11 @@ pub fn pass_descriptor(device: &Device) -> Device {
     Device::receive(right.as_raw_fd())
 }
 
-/// The page size in bytes.
 pub fn page_size() -> usize {
     let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
     usize::try_from(size.expect("sysconf").expect("a page size")).expect("it fits")
 }
 
-/// The page size in words.
 pub fn page_words() -> u64 {
     (page_size() / word_bytes()) as u64
 }

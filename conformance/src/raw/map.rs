@@ -17,18 +17,19 @@ pub struct Map {
     width: Width,
 }
 
+/// The usual access to a mapping.
+pub const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
 /// The width in bytes of a buffer's words. It depends on the mode, so it can change while the buffer
 /// is mapped.
 #[derive(Clone, Debug)]
 pub struct Width(Arc<AtomicUsize>);
 
 impl Width {
-    /// Starts with this number of bytes, 4 or 8.
     pub fn new(bytes: usize) -> Width {
         Width(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    /// Sets the number of bytes, 4 or 8.
     pub fn set(&self, bytes: usize) {
         self.0.store(bytes, Ordering::Relaxed);
     }
@@ -60,8 +61,7 @@ impl Map {
 
     /// Maps this many zeroed bytes of private memory, readable and writable.
     pub fn anonymous(bytes: usize) -> Result<Map> {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
-        Map::new(&-1, bytes, 0, prot, libc::MAP_PRIVATE | libc::MAP_ANON)
+        Map::new(&-1, bytes, 0, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON)
     }
 
     /// Takes the width of this device's words.
@@ -82,7 +82,6 @@ impl Map {
         self.width.set(size_of::<u64>());
     }
 
-    /// Whether the mapping is writable.
     pub fn is_writable(&self) -> bool {
         self.writable
     }
@@ -98,24 +97,20 @@ impl Map {
         Errno::check(returned).map(drop)
     }
 
-    /// Gives the whole mapping this access.
     pub fn protect(&mut self, prot: i32) -> Result<()> {
         self.protect_from(0, prot)?;
         self.writable = prot & libc::PROT_WRITE != 0;
         Ok(())
     }
 
-    /// The start of the mapping.
     pub fn address(&self) -> *mut c_void {
         self.base.as_ptr()
     }
 
-    /// The size of the mapping in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The size of the mapping in words.
     pub fn words(&self) -> usize {
         self.bytes / self.width.get()
     }
@@ -131,7 +126,6 @@ impl Map {
         Word::Eight(unsafe { AtomicU64::from_ptr(word.as_ptr()) })
     }
 
-    /// Loads a word.
     pub fn load(&self, index: usize) -> u64 {
         match self.word(index) {
             Word::Four(word) => word.load(Ordering::Acquire).into(),
@@ -148,7 +142,6 @@ impl Map {
         }
     }
 
-    /// Stores a word and returns the one before.
     pub fn swap(&self, index: usize, value: u64) -> u64 {
         match self.word(index) {
             Word::Four(word) => word.swap(value as u32, Ordering::Relaxed).into(),
@@ -169,12 +162,10 @@ impl Map {
         self.half(byte).load(Ordering::Acquire)
     }
 
-    /// Loads the count word.
     pub fn count(&self) -> u64 {
         self.load(0)
     }
 
-    /// Stores 0 to the count word.
     pub fn reset(&self) {
         self.store(0, 0);
     }
@@ -186,12 +177,10 @@ impl Map {
         }
     }
 
-    /// Copies this many words from `first` on.
     pub fn copy(&self, first: usize, words: usize) -> Vec<u64> {
         (first..first + words).map(|index| self.load(index)).collect()
     }
 
-    /// Unmaps the mapping and returns the result.
     pub fn unmap(self) -> Result<()> {
         let map = std::mem::ManuallyDrop::new(self);
         map.release()
@@ -204,7 +193,6 @@ impl Map {
     }
 }
 
-/// A word in the mapping.
 enum Word<'a> {
     Four(&'a AtomicU32),
     Eight(&'a AtomicU64),

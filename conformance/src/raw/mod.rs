@@ -9,7 +9,7 @@ mod task;
 
 pub use crate::system::raw::*;
 pub use device::{Device, page_size, page_words, pass_descriptor};
-pub use map::{Map, Width, accessible, peek};
+pub use map::{Map, READ_WRITE, Width, accessible, peek};
 pub use sites::{Sites, sites};
 pub use task::{Child, Gate, child, thread};
 
@@ -35,7 +35,6 @@ pub fn settled(map: &Map) -> u64 {
     all_settled(&[map])[0]
 }
 
-/// The same for several buffers at once.
 pub fn all_settled(maps: &[&Map]) -> Vec<u64> {
     // With one processor, the other threads run as soon as this one sleeps. Others may be slow.
     let step = Duration::from_millis(if has_one_processor() { 1 } else { 5 });

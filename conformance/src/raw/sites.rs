@@ -13,10 +13,8 @@ pub(crate) const HOOK: &str = "__sanitizer_cov_trace_";
 const POINTERS: &str = "*";
 
 /// Maps each called function to the return addresses of its calls, as the kernel was linked.
-#[derive(Debug)]
 pub struct Sites(pub(crate) HashMap<String, HashSet<u64>>);
 
-/// Returns the list, for checks that need it.
 pub fn sites() -> Sites {
     Sites::given().expect("a list of calls")
 }

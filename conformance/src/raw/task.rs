@@ -26,7 +26,6 @@ pub fn child<T: Serialize + DeserializeOwned>(body: impl FnOnce() -> T) -> T {
 }
 
 /// A forked child that runs a closure. If nobody waits for it, it dies with the check.
-#[derive(Debug)]
 pub struct Child<T> {
     /// The child's process.
     pub pid: Pid,
@@ -70,7 +69,6 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
         })
     }
 
-    /// Waits for the child to end and returns its result.
     #[track_caller]
     pub fn end(self) -> T {
         self.outcome().expect("the child ends well")
@@ -90,23 +88,28 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
         }
     }
 
-    /// Kills the child and waits for it.
-    pub fn kill(self) {
+    /// Kills the child, and returns how it ended.
+    pub fn kill(self) -> WaitStatus {
         kill(self.pid, Signal::SIGKILL).expect("it can be killed");
-        waitpid(self.pid, None).expect("the child can be waited for");
+        loop {
+            match waitpid(self.pid, None) {
+                // By a signal that the child has sent.
+                Err(nix::errno::Errno::EINTR) => {}
+                result => break result.expect("the child can be waited for"),
+            }
+        }
     }
 }
 
 /// A gate between two threads. One blocks until the other opens it; waiting makes no other system
 /// call.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Gate {
     open: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
-    /// Opens the gate.
     pub fn open(&self) {
         *self.open.lock().expect("the gate") = true;
         self.opened.notify_all();
@@ -123,7 +126,6 @@ impl Gate {
         AtEnd(self)
     }
 
-    /// Blocks until the gate is open.
     pub fn wait(&self) {
         let open = self.open.lock().expect("the gate");
         drop(self.opened.wait_while(open, |open| !*open).expect("the gate"));

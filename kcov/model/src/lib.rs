@@ -6,8 +6,8 @@ mod operation;
 mod world;
 
 pub use operation::{
-    Access, Call, D, Errno, Geometry, Handle, Kind, M, Memory, Operation, Outcome, Protection,
-    Remap, Remote, Request, T, Work,
+    Access, Call, D, Errno, Geometry, Handle, M, Memory, Operation, Outcome, Protection, Remap,
+    Remote, Request, T, Work,
 };
 pub use world::{MOST_THREADS, Mapping, Process, Touch, World};
 
@@ -260,4 +260,60 @@ pub trait Driver: Debug {
 /// The reasons of all rules that hold.
 fn held<R>(rules: &'static [Rule<R>], driver: &R, asked: &Asked<'_>) -> Vec<&'static Reason> {
     rules.iter().filter(|rule| (rule.holds)(driver, asked)).map(|rule| &rule.reason).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::linux::Linux;
+    use super::netbsd::NetBsd;
+    use super::*;
+
+    /// Records that find any count, in a buffer of 64 words. Lockstep stores no count with which a
+    /// driver writes outside of the buffer.
+    #[test]
+    fn a_count_is_a_place() {
+        let at = |index, count| Place::At { index, count };
+        let trusting = linux::Kernel { bounds_count: false, ..linux::Kernel::LATEST };
+        let (linux, trusting) = (Linux::new(linux::Kernel::LATEST), Linux::new(trusting));
+        let netbsd = NetBsd::new(netbsd::Kernel::LATEST);
+        let [dropped, outside] = [Place::Dropped, Place::Outside];
+        for (mode, count, on_linux, on_trusting, on_netbsd) in [
+            (Mode::Pc, 0, at(1, 1), at(1, 1), at(1, 1)),
+            (Mode::Pc, 62, at(63, 63), at(63, 63), at(63, 63)),
+            (Mode::Pc, 63, dropped, dropped, dropped),
+            (Mode::Pc, 1 << 63, dropped, dropped, dropped),
+            (Mode::Pc, u64::MAX, at(0, 0), at(0, 0), dropped),
+            (Mode::Cmp, 14, at(57, 15), at(57, 15), at(57, 15)),
+            (Mode::Cmp, 15, dropped, dropped, dropped),
+            (Mode::Cmp, 1 << 40, dropped, dropped, dropped),
+            (Mode::Cmp, 1 << 62, dropped, outside, outside),
+            (Mode::Cmp, u64::MAX, dropped, outside, outside),
+        ] {
+            let drivers: [(&dyn Driver, _); 3] =
+                [(&linux, on_linux), (&trusting, on_trusting), (&netbsd, on_netbsd)];
+            for (driver, place) in drivers {
+                assert_eq!(driver.place(mode, 64, count), place, "{mode:?} {count:#x}: {driver:?}");
+            }
+        }
+    }
+
+    /// If a section is running when collection ends, the kernel drops its records.
+    #[test]
+    fn a_section_belongs_to_one_collection() {
+        let (thread, descriptor) = (T(0), D(0));
+        let mut world = World::new(Linux::new(linux::Kernel::LATEST));
+        let enable = Request::RemoteEnable(Remote::new(Handle(1), Vec::new()));
+        let ask = |request| Operation::Ask { thread, descriptor, request };
+        let open = Operation::Open { thread, descriptor, access: Access::ReadWrite };
+        let [size, disable] = [Request::Size(512), Request::Disable(0)].map(ask);
+        let mut sections = Vec::new();
+        for operation in [open, size, ask(enable.clone()), disable, ask(enable)] {
+            let (outcome, next) = world.step(&operation).remove(0);
+            assert_eq!(outcome, Outcome::Done, "{operation:?}");
+            world = next;
+            sections.extend(world.driver.begin(Origin::Handle(Handle(1))));
+        }
+        let appended: Vec<bool> = sections.iter().map(|it| world.driver.appends(it)).collect();
+        assert_eq!(appended, [false, true]);
+    }
 }

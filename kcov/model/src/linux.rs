@@ -1,11 +1,7 @@
 //! The Linux driver, `kernel/kcov.c`.
 
 use crate::Errno::*;
-use crate::{
-    Access, Asked, Call, Driver, End, Errno, Geometry, Handle, Instance, Memory, Mode, Operation,
-    Order, Origin, Outcome, Place, Reason, Recording, Remap, Remote, Request, Rule, Section, T,
-    WORD, Work, held,
-};
+use crate::*;
 use kcov_sys::linux as sys;
 use std::collections::BTreeMap;
 
@@ -89,28 +85,28 @@ const SIZE: &[Rule<Linux>] = &[
         let greatest = sys::kcov_init_trace_max(WORD);
         !(sys::KCOV_INIT_TRACE_MIN..=greatest).contains(&asked.number())
     }),
-    Rule::new(ENOMEM, "there is no memory for the buffer", |linux, asked| {
-        !linux.has_memory(asked.number())
+    Rule::new(ENOMEM, "there is no memory for the buffer", |it, asked| {
+        !it.has_memory(asked.number())
     }),
-    Rule::new(EBUSY, "the device has a size", |linux, asked| linux.at(asked).words.is_some()),
+    Rule::new(EBUSY, "the device has a size", |it, asked| it.at(asked).words.is_some()),
 ];
 
 const ENABLE: &[Rule<Linux>] = &[
     Rule::new(EINVAL, "the device has no size, or is enabled", Linux::is_unready),
-    Rule::new(EBUSY, "the thread is traced, or before 7.2 collects remotely", |linux, asked| {
-        let task = linux.task(asked.thread());
-        task.local.is_some() || (!linux.kernel.local_and_remote && task.remote.is_some())
+    Rule::new(EBUSY, "the thread is traced, or before 7.2 collects remotely", |it, asked| {
+        let task = it.task(asked.thread());
+        task.local.is_some() || (!it.kernel.local_and_remote && task.remote.is_some())
     }),
     Rule::new(EINVAL, "an unknown mode", |_, asked| asked.number() > 1),
-    Rule::new(ENOTSUPP, "comparison mode, which is not built in", |linux, asked| {
-        asked.number() == 1 && !linux.kernel.comparisons
+    Rule::new(ENOTSUPP, "comparison mode, which is not built in", |it, asked| {
+        asked.number() == 1 && !it.kernel.comparisons
     }),
 ];
 
 const DISABLE: &[Rule<Linux>] = &[
     Rule::new(EINVAL, "an argument other than 0", |_, asked| asked.number() != 0),
-    Rule::new(EINVAL, "the thread has not enabled the device", |linux, asked| {
-        let task = linux.task(asked.thread());
+    Rule::new(EINVAL, "the thread has not enabled the device", |it, asked| {
+        let task = it.task(asked.thread());
         ![task.local, task.remote].contains(&Some(asked.instance))
     }),
 ];
@@ -126,25 +122,25 @@ const REMOTE_ENABLE: &[Rule<Linux>] = &[
         remote(asked).memory != Memory::Whole
     }),
     Rule::new(EINVAL, "the device has no size, or is enabled", Linux::is_unready),
-    Rule::new(EBUSY, "the thread collects remotely, or before 7.2 is traced", |linux, asked| {
-        let task = linux.task(asked.thread());
-        task.remote.is_some() || (!linux.kernel.local_and_remote && task.local.is_some())
+    Rule::new(EBUSY, "the thread collects remotely, or before 7.2 is traced", |it, asked| {
+        let task = it.task(asked.thread());
+        task.remote.is_some() || (!it.kernel.local_and_remote && task.local.is_some())
     }),
     Rule::new(EINVAL, "an unknown mode", |_, asked| remote(asked).mode > 1),
-    Rule::new(ENOTSUPP, "comparison mode, which is not built in", |linux, asked| {
-        remote(asked).mode == 1 && !linux.kernel.comparisons
+    Rule::new(ENOTSUPP, "comparison mode, which is not built in", |it, asked| {
+        remote(asked).mode == 1 && !it.kernel.comparisons
     }),
-    Rule::new(EINVAL, "the first bad handle of the array is not a USB handle", |linux, asked| {
-        linux.bad_handle(asked).is_some_and(|handle| !is_of(handle, sys::KCOV_SUBSYSTEM_USB))
+    Rule::new(EINVAL, "the first bad handle of the array is not a USB handle", |it, asked| {
+        it.bad_handle(asked).is_some_and(|handle| !is_of(handle, sys::KCOV_SUBSYSTEM_USB))
     }),
-    Rule::new(EEXIST, "the first bad handle of the array is registered", |linux, asked| {
-        linux.bad_handle(asked).is_some_and(|handle| is_of(handle, sys::KCOV_SUBSYSTEM_USB))
+    Rule::new(EEXIST, "the first bad handle of the array is registered", |it, asked| {
+        it.bad_handle(asked).is_some_and(|handle| is_of(handle, sys::KCOV_SUBSYSTEM_USB))
     }),
     Rule::new(EINVAL, "the common handle has a subsystem or a reserved bit", |_, asked| {
         !is_of(remote(asked).common, sys::KCOV_SUBSYSTEM_COMMON)
     }),
-    Rule::new(EEXIST, "the common handle is registered", |linux, asked| {
-        linux.is_taken(remote(asked).common)
+    Rule::new(EEXIST, "the common handle is registered", |it, asked| {
+        it.is_taken(remote(asked).common)
     }),
 ];
 /// The rules from this one on are tested while handles are registered.
@@ -154,9 +150,9 @@ const UNKNOWN: &[Rule<Linux>] = &[Rule::new(ENOTTY, "always", |_, _| true)];
 
 /// `do_mmap`, then `kcov_mmap`.
 const MAP: &[Rule<Linux>] = &[
-    Rule::new(EINVAL, "an offset inside a page, or no bytes", |linux, asked| {
+    Rule::new(EINVAL, "an offset inside a page, or no bytes", |it, asked| {
         let Geometry { bytes, offset, .. } = asked.geometry();
-        offset % linux.kernel.page as i64 != 0 || bytes == 0
+        offset % it.kernel.page as i64 != 0 || bytes == 0
     }),
     // Page offsets are unsigned, so a negative one is beyond the end of any file.
     Rule::new(EOVERFLOW, "a negative offset", |_, asked| asked.geometry().offset < 0),
@@ -165,10 +161,10 @@ const MAP: &[Rule<Linux>] = &[
         let stores = writable && !private;
         (stores && asked.access != Access::ReadWrite) || asked.access == Access::WriteOnly
     }),
-    Rule::new(EINVAL, "not the whole buffer, or there is none", |linux, asked| {
+    Rule::new(EINVAL, "not the whole buffer, or there is none", |it, asked| {
         let Geometry { bytes, offset, .. } = asked.geometry();
-        let bytes = bytes.checked_next_multiple_of(linux.kernel.page);
-        offset != 0 || linux.at(asked).words.map(|words| words * WORD) != bytes
+        let bytes = bytes.checked_next_multiple_of(it.kernel.page);
+        offset != 0 || it.at(asked).words.map(|words| words * WORD) != bytes
     }),
 ];
 

@@ -1,10 +1,7 @@
 //! The NetBSD driver, `sys/kern/subr_kcov.c`.
 
 use crate::Errno::*;
-use crate::{
-    Access, Asked, Call, Driver, End, Errno, Geometry, Instance, Mode, Operation, Order, Origin,
-    Outcome, Place, Reason, Recording, Remap, Request, Rule, Section, T, WORD, Work, held,
-};
+use crate::*;
 use kcov_sys::netbsd as sys;
 use std::collections::BTreeMap;
 
@@ -80,86 +77,81 @@ const UNREADABLE: &[Rule<NetBsd>] = &[Rule::new(EFAULT, "the argument is unreada
 
 /// `kcov_setbufsize`.
 const SIZE: &[Rule<NetBsd>] = &[
-    Rule::new(EBUSY, "the device is not attached, and enabled", |netbsd, asked| {
-        netbsd.detached(asked).is_some_and(Desc::is_enabled)
+    Rule::new(EBUSY, "the device is not attached, and enabled", |it, asked| {
+        it.detached(asked).is_some_and(Desc::is_enabled)
     }),
-    Rule::new(
-        EINVAL,
-        "it is not attached; fewer than 2 words, or more than 2 MiB",
-        |netbsd, asked| {
-            let limits = sys::KCOV_BUF_MIN_ENTRIES..=sys::KCOV_BUF_MAX_ENTRIES;
-            netbsd.detached(asked).is_some() && !limits.contains(&asked.number())
-        },
-    ),
-    Rule::new(EEXIST, "it is not attached, and has a size", |netbsd, asked| {
-        netbsd.detached(asked).is_some_and(|desc| desc.entries.is_some())
+    Rule::new(EINVAL, "it is not attached; fewer than 2 words, or more than 2 MiB", |it, asked| {
+        let limits = sys::KCOV_BUF_MIN_ENTRIES..=sys::KCOV_BUF_MAX_ENTRIES;
+        it.detached(asked).is_some() && !limits.contains(&asked.number())
+    }),
+    Rule::new(EEXIST, "it is not attached, and has a size", |it, asked| {
+        it.detached(asked).is_some_and(|desc| desc.entries.is_some())
     }),
 ];
 
 /// `kcov_enable`.
-const ENABLE: &[Rule<NetBsd>] =
-    &[
-        Rule::new(EINVAL, "an unknown mode (NetBSD 10)", |netbsd, asked| {
-            netbsd.kernel.attaches && mode(asked).is_none()
-        }),
-        Rule::new(EBUSY, "the device, its source or the thread is enabled", |netbsd, asked| {
-            match netbsd.at(asked).remote {
-                Some(source) => netbsd.instances[&source].is_enabled(),
-                None => netbsd.at(asked).is_enabled() || netbsd.traced(asked.thread()).is_some(),
-            }
-        }),
-        Rule::new(ENOBUFS, "it is not attached, and has no size", |netbsd, asked| {
-            netbsd.detached(asked).is_some_and(|desc| desc.entries.is_none())
-        }),
-        Rule::new(EINVAL, "an unknown mode (NetBSD 9)", |_, asked| mode(asked).is_none()),
-    ];
+const ENABLE: &[Rule<NetBsd>] = &[
+    Rule::new(EINVAL, "an unknown mode (NetBSD 10)", |it, asked| {
+        it.kernel.attaches && mode(asked).is_none()
+    }),
+    Rule::new(EBUSY, "the device, its source or the thread is enabled", |it, asked| {
+        match it.at(asked).remote {
+            Some(source) => it.instances[&source].is_enabled(),
+            None => it.at(asked).is_enabled() || it.traced(asked.thread()).is_some(),
+        }
+    }),
+    Rule::new(ENOBUFS, "it is not attached, and has no size", |it, asked| {
+        it.detached(asked).is_some_and(|desc| desc.entries.is_none())
+    }),
+    Rule::new(EINVAL, "an unknown mode (NetBSD 9)", |_, asked| mode(asked).is_none()),
+];
 
 /// `kcov_disable`.
 const DISABLE: &[Rule<NetBsd>] = &[Rule::new(
     ENOENT,
     "neither its source nor the thread is enabled with it",
-    |netbsd, asked| match netbsd.at(asked).remote {
-        Some(source) => !netbsd.instances[&source].is_enabled(),
-        None => netbsd.at(asked).enabled != Enabled::By(Some(asked.thread())),
+    |it, asked| match it.at(asked).remote {
+        Some(source) => !it.instances[&source].is_enabled(),
+        None => it.at(asked).enabled != Enabled::By(Some(asked.thread())),
     },
 )];
 
 /// `kcov_remote_attach`.
 const ATTACH: &[Rule<NetBsd>] = &[
-    Rule::new(EINVAL, "NetBSD 9", |netbsd, _| !netbsd.kernel.attaches),
-    Rule::new(EEXIST, "the device is enabled", |netbsd, asked| netbsd.at(asked).is_enabled()),
-    Rule::new(ENOENT, "there is no such source", |netbsd, asked| {
+    Rule::new(EINVAL, "NetBSD 9", |it, _| !it.kernel.attaches),
+    Rule::new(EEXIST, "the device is enabled", |it, asked| it.at(asked).is_enabled()),
+    Rule::new(ENOENT, "there is no such source", |it, asked| {
         let Operation::Ask { request: Request::Attach(subsystem, id), .. } = *asked.operation
         else {
             return true;
         };
-        netbsd.source(subsystem, id).is_none()
+        it.source(subsystem, id).is_none()
     }),
 ];
 
 /// `kcov_remote_detach`.
 const DETACH: &[Rule<NetBsd>] = &[
-    Rule::new(EINVAL, "NetBSD 9", |netbsd, _| !netbsd.kernel.attaches),
-    Rule::new(EEXIST, "the device is enabled", |netbsd, asked| netbsd.at(asked).is_enabled()),
-    Rule::new(ENOENT, "it is not attached", |netbsd, asked| netbsd.detached(asked).is_some()),
+    Rule::new(EINVAL, "NetBSD 9", |it, _| !it.kernel.attaches),
+    Rule::new(EEXIST, "the device is enabled", |it, asked| it.at(asked).is_enabled()),
+    Rule::new(ENOENT, "it is not attached", |it, asked| it.detached(asked).is_some()),
 ];
 
 const UNKNOWN: &[Rule<NetBsd>] = &[Rule::new(EINVAL, "always", |_, _| true)];
 
 /// `sys_mmap`, then `kcov_fops_mmap`. Neither checks the access mode of the descriptor.
 const MAP: &[Rule<NetBsd>] = &[
-    Rule::new(EINVAL, "no bytes (NetBSD 10)", |netbsd, asked| {
-        netbsd.kernel.attaches && netbsd.pages(asked).0 == 0
+    Rule::new(EINVAL, "no bytes (NetBSD 10)", |it, asked| {
+        it.kernel.attaches && it.pages(asked).0 == 0
     }),
     Rule::new(EACCES, "an executable mapping", |_, asked| asked.geometry().executable),
-    Rule::new(EINVAL, "a negative offset, or length or offset above 2 MiB", |netbsd, asked| {
-        let (bytes, offset) = netbsd.pages(asked);
+    Rule::new(EINVAL, "a negative offset, or length or offset above 2 MiB", |it, asked| {
+        let (bytes, offset) = it.pages(asked);
         offset < 0 || bytes > MOST_BYTES || offset as u64 > MOST_BYTES
     }),
-    Rule::new(ENOMEM, "beyond the end of the buffer", |netbsd, asked| {
-        let (bytes, offset) = netbsd.pages(asked);
-        let size = netbsd.words(netbsd.buffer(asked.instance)).unwrap_or(0) * WORD;
-        bytes.saturating_add_signed(offset) > size.next_multiple_of(netbsd.kernel.page)
+    Rule::new(ENOMEM, "beyond the end of the buffer", |it, asked| {
+        let (bytes, offset) = it.pages(asked);
+        let size = it.words(it.buffer(asked.instance)).unwrap_or(0) * WORD;
+        bytes.saturating_add_signed(offset) > size.next_multiple_of(it.kernel.page)
     }),
 ];
 

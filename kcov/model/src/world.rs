@@ -1,10 +1,7 @@
 //! The objects around a driver on both systems: processes, threads, descriptors, files and
 //! mappings.
 
-use crate::{
-    Access, Asked, D, Driver, End, Geometry, Instance, M, Operation, Outcome, Protection, Reason,
-    Recording, T, WORD,
-};
+use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An open file.

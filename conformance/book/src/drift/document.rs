@@ -10,7 +10,6 @@ pub struct Piece {
 }
 
 /// The pieces of a document. Headings are none, because they promise nothing.
-#[must_use]
 pub fn pieces(document: &str) -> Vec<Piece> {
     let lines: Vec<&str> = document.lines().collect();
     let mut pieces = Vec::new();
@@ -45,7 +44,6 @@ pub fn pieces(document: &str) -> Vec<Piece> {
 }
 
 /// The text with single blanks, for comparison.
-#[must_use]
 pub fn collapse(text: &str) -> String {
     text.replace("``", "").split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
 //! Splits a manual page into pieces that a claim can cover.
 //!
-//! The input is the output of `man`, with headings at the margin and hyphenated words. mandoc or
-//! groff first formats mdoc source.
+//! The input is the output of `man`, with headings at the margin and hyphenated words. mandoc first
+//! formats mdoc source.
 
 use super::document::{Piece, collapse, program, prose};
 use std::io;
@@ -23,25 +23,19 @@ pub fn read(file: &Path) -> io::Result<String> {
 
 /// Formats a page.
 fn print(file: &Path) -> io::Result<String> {
-    // groff would hyphenate by default.
-    let printers = [("mandoc", &["-Tascii"][..]), ("groff", &["-mandoc", "-Tascii", "-rHY=0"])];
-    for (printer, arguments) in printers {
-        let output =
-            match Command::new(printer).args(arguments).arg(file).stdin(Stdio::null()).output() {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                output => output?,
-            };
-        // mandoc's exit status also reports style warnings.
-        let page = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !page.trim().is_empty() {
-            return Ok(page);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let why = format!("{printer} cannot print {}: {}", file.display(), said.trim());
-        return Err(io::Error::other(why.replace('\n', "; ")));
+    let mut mandoc = Command::new("mandoc");
+    let output = mandoc.arg("-Tascii").arg(file).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| {
+        let why = format!("mandoc has to be installed to print {}: {error}", file.display());
+        io::Error::new(error.kind(), why)
+    })?;
+    // The exit status also reports style warnings.
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    if page.trim().is_empty() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        return Err(io::Error::other(format!("mandoc cannot print {}: {said}", file.display())));
     }
-    let why = format!("mandoc or groff has to be installed to print {}", file.display());
-    Err(io::Error::new(io::ErrorKind::NotFound, why))
+    Ok(page)
 }
 
 /// Removes the sequences for bold and underlined text.
@@ -64,7 +58,6 @@ fn plain(text: &str) -> String {
 }
 
 /// The pieces of a page. Headings are none, because they promise nothing.
-#[must_use]
 pub fn pieces(page: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (heading, lines) in sections(page) {
@@ -85,7 +78,6 @@ pub fn pieces(page: &str) -> Vec<Piece> {
 
 /// Normalizes text for comparison. It drops hyphens inside words, because at the end of a line they
 /// are ambiguous.
-#[must_use]
 pub fn normal(text: &str) -> String {
     let collapsed = collapse(text);
     let mut normal = String::with_capacity(collapsed.len());

@@ -6,15 +6,14 @@
 //! reverse: does a file of this repository quote more of the sources than a locator?
 
 mod document;
-mod locate;
 mod manual;
 mod sites;
 
 pub use document::collapse;
 
+use document::Piece;
 use kcov_conformance::claims::{Authority, Claim, Claims};
 use kcov_conformance::kernel::Version;
-use locate::{Document, compare};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write};
@@ -56,19 +55,13 @@ fn linux(tree: &Path, out: &mut impl Write) -> io::Result<bool> {
     let version = version(&makefile)
         .ok_or_else(|| io::Error::other(format!("no version in {}/Makefile", tree.display())))?;
     let all = Claims::of("linux");
-    let claims: Vec<_> = all
-        .iter()
-        // No tree contains the proposals or the crate.
-        .filter(|claim| !matches!(claim.authority, Authority::Message | Authority::Crate))
-        .filter(|claim| claim.excludes(version).is_none())
-        .collect();
+    // No tree contains the proposals or the crate.
+    let there = |it: &&Claim| !matches!(it.authority, Authority::Message | Authority::Crate);
+    let claims = all.iter().filter(there).filter(|claim| claim.excludes(version).is_none());
+    let claims: Vec<_> = claims.collect();
     let text = read(&tree.join(LINUX_DOCUMENT))?;
-    let document = Document {
-        file: LINUX_DOCUMENT,
-        text: &text,
-        pieces: document::pieces,
-        normal: document::collapse,
-    };
+    let (pieces, normal) = (document::pieces, document::collapse);
+    let document = Document { file: LINUX_DOCUMENT, text: &text, pieces, normal };
     let sections = sites::compare(version, &sites::calls(tree)?);
     conclude(&format!("Linux {version}"), &claims, Some(tree), Some(document), sections, out)
 }
@@ -95,17 +88,75 @@ fn netbsd(tree: Option<&Path>, manual: Option<&Path>, out: &mut impl Write) -> i
         Some(_) => Some(Version(9, 0)),
     };
     let all = Claims::of("netbsd");
-    let claims: Vec<_> = all
-        .iter()
-        .filter(|claim| match claim.authority {
-            Authority::Message | Authority::Crate => false,
-            Authority::Document => document.is_some(),
-            Authority::Driver => interface.is_some_and(|version| claim.excludes(version).is_none()),
-        })
-        .collect();
+    let there = |claim: &&Claim| match claim.authority {
+        Authority::Message | Authority::Crate => false,
+        Authority::Document => document.is_some(),
+        Authority::Driver => interface.is_some_and(|version| claim.excludes(version).is_none()),
+    };
+    let claims: Vec<_> = all.iter().filter(there).collect();
     let name = interface
         .map_or_else(|| "kcov(4)".to_owned(), |version| format!("NetBSD, interface of {version}"));
     conclude(&name, &claims, tree, document, Vec::new(), out)
+}
+
+/// A document that the claims must cover.
+#[derive(Clone, Copy, Debug)]
+struct Document<'a> {
+    /// Its path in the source tree.
+    file: &'a str,
+    /// Its text.
+    text: &'a str,
+    /// Splits it into pieces.
+    pieces: fn(&str) -> Vec<Piece>,
+    /// Normalizes its text, or a locator, for comparison.
+    normal: fn(&str) -> String,
+}
+
+/// Compares the claims with the document and other sources, which `read` returns, and the document
+/// with the claims. Returns the differences in words.
+fn compare(
+    claims: &[&Claim],
+    read: &dyn Fn(&str) -> io::Result<String>,
+    document: Option<Document<'_>>,
+) -> Vec<String> {
+    let of_document = |file: &str| document.filter(|document| document.file == file);
+    let mut drifts = Vec::new();
+    let mut sources: HashMap<&str, Option<String>> = HashMap::new();
+    for claim in claims {
+        let document = of_document(&claim.source);
+        let normal = document.map_or(collapse as fn(&str) -> String, |document| document.normal);
+        let source = sources.entry(&claim.source).or_insert_with(|| {
+            let text = document.map_or_else(|| read(&claim.source), |d| Ok(d.text.to_owned()));
+            match text {
+                Ok(text) => Some(normal(&text)),
+                Err(error) => {
+                    drifts.push(format!("gone: {}: {error}", claim.source));
+                    None
+                }
+            }
+        });
+        let Some(text) = source else { continue };
+        let mut gone = |words: &str| {
+            drifts.push(format!("gone: {}: {words:?} is not in {}", claim.id, claim.source));
+        };
+        if !claim.locators().any(|words| text.contains(&normal(words))) {
+            gone(&claim.locator);
+        }
+        // The case of headings differs between releases.
+        if !text.to_lowercase().contains(&claim.section.to_lowercase()) {
+            gone(&claim.section);
+        }
+    }
+    let Some(Document { file, text, pieces, normal }) = document else { return drifts };
+    let about = claims.iter().filter(|claim| claim.source == file);
+    let locators: Vec<String> = about.flat_map(|claim| claim.locators()).map(normal).collect();
+    for piece in pieces(text) {
+        if !locators.iter().any(|words| piece.text.contains(words)) {
+            let start = piece.text.split(' ').take(8).collect::<Vec<_>>().join(" ");
+            drifts.push(format!("unclaimed: {file}:{}: {start:?}", piece.line));
+        }
+    }
+    drifts
 }
 
 fn conclude(

@@ -112,26 +112,16 @@ pub(super) fn errnos() -> Vec<Value> {
 }
 
 /// The operations of `kcov/capi/kcov.h`.
-const OF_HEADER: &[Operation] = &[
-    Operation::Open,
-    Operation::SetSize,
-    Operation::Map,
-    Operation::Enable,
-    Operation::EnableRemote,
-    Operation::Disable,
-    Operation::DisableRemote,
-    Operation::Attach,
-];
+const OF_HEADER: &[Operation] = {
+    use Operation::*;
+    &[Open, SetSize, Map, Enable, EnableRemote, Disable, DisableRemote, Attach]
+};
 
 /// Kinds that the header finds out without an errno of their own.
-const FOUND: &[ErrorKind] = &[
-    ErrorKind::DebugfsNotMounted,
-    ErrorKind::NotKcov,
-    ErrorKind::SizeOutOfLimits,
-    ErrorKind::UnknownSubsystem,
-    ErrorKind::TooManyHandles,
-    ErrorKind::Other,
-];
+const FOUND: &[ErrorKind] = {
+    use ErrorKind::*;
+    &[DebugfsNotMounted, NotKcov, SizeOutOfLimits, UnknownSubsystem, TooManyHandles, Other]
+};
 
 /// The operations, kinds and rows of the header.
 pub(super) fn header() -> Value {

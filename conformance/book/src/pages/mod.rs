@@ -3,7 +3,6 @@
 //!
 //! `cargo vm pages DIR` writes them.
 
-mod costs;
 mod errors;
 mod functions;
 mod outcomes;
@@ -22,8 +21,12 @@ use registry::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
+
+/// The page with the tables of the charts.
+const COSTS: &str = include_str!("../../../../docs/src/cost.md");
 
 const TEMPLATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/templates");
 
@@ -42,11 +45,6 @@ struct File {
 }
 
 /// All generated files by name.
-///
-/// # Panics
-///
-/// If a registry file or a template is malformed, which the unit tests exclude.
-#[must_use]
 pub fn files() -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Files {
@@ -79,11 +77,6 @@ pub fn files() -> Vec<(String, String)> {
 }
 
 /// The generated part of `kcov/capi/kcov.h`.
-///
-/// # Panics
-///
-/// As [`files`].
-#[must_use]
 pub fn header() -> String {
     let all = minijinja::Value::from(Serde(data(&of_both_systems())));
     let environment = environment();
@@ -115,7 +108,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("roff", |text: String| roff(&text));
     environment.add_filter("hex", |number: u64| format!("{number:#x}"));
     environment.add_function("page_of", |id: String| page_of(&id).file.clone());
-    environment.add_function("table", |heading: String| Serde(costs::table(&heading)));
+    environment.add_function("table", |heading: String| Serde(table(&heading)));
     environment.add_filter("constant", |name: String| constant(&name));
     environment
 }
@@ -137,6 +130,17 @@ fn section(page: &'static str, heading: &str) -> &'static str {
     let rest = page.split_once(&format!("\n## {heading}\n"));
     let (_, rest) = rest.unwrap_or_else(|| panic!("no heading `{heading}`"));
     rest.split("\n## ").next().unwrap_or(rest)
+}
+
+/// The first table under a heading of the page of costs: for each row its cells, by column.
+fn table(heading: &str) -> Vec<BTreeMap<&'static str, &'static str>> {
+    let is_row = |line: &&str| line.starts_with('|');
+    let lines = section(COSTS, heading).lines();
+    let lines = lines.skip_while(|line| !is_row(line)).take_while(is_row);
+    // The line below the names begins with `|-`.
+    let mut rows = lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let names = rows.next().unwrap_or_else(|| panic!("cost.md: no table under `{heading}`"));
+    rows.map(|row| names.split(" | ").zip(row.split(" | ")).collect()).collect()
 }
 
 /// Escapes lines of text for mdoc(7). Backquotes disappear.
@@ -208,8 +212,7 @@ fn data(both: &[Both]) -> Value {
         })
     };
     let (mut on_linux, mut on_netbsd) = (system(LINUX, 0), system(NETBSD, 1));
-    on_linux["outcomes"] = outcomes::linux();
-    on_netbsd["outcomes"] = outcomes::netbsd();
+    [on_linux["outcomes"], on_netbsd["outcomes"]] = outcomes::tables();
     on_linux["numbers"] = numbers!(linux: KCOV_TRACE_PC KCOV_TRACE_CMP KCOV_CMP_CONST KCOV_CMP_MASK
         KCOV_REMOTE_MAX_HANDLES KCOV_SUBSYSTEM_COMMON KCOV_SUBSYSTEM_USB KCOV_SUBSYSTEM_MASK
         KCOV_INSTANCE_MASK KCOV_INIT_TRACE_MIN);
@@ -360,8 +363,7 @@ mod tests {
     fn charts_have_two_bars_for_each_call() {
         let files = files();
         for (name, heading) in [("cost-kernels.svg", "Kernels"), ("cost-modes.svg", "Modes")] {
-            let (bars, rows) =
-                (files[name].matches("class=\"box ").count(), super::costs::table(heading));
+            let (bars, rows) = (files[name].matches("class=\"box ").count(), super::table(heading));
             assert_eq!(rows.len(), 12, "{heading}");
             assert_eq!(bars, 2 * rows.len() + 2, "{name}: the bars and two in the legend");
         }

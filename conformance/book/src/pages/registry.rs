@@ -61,10 +61,6 @@ pub(super) static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
 });
 
 /// The page of a claim.
-///
-/// # Panics
-///
-/// If no page has a beginning of the id.
 pub(super) fn page_of(id: &str) -> &'static Page {
     let beginnings =
         REFERENCE.page.iter().flat_map(|page| page.claims.iter().map(move |b| (b, page)));

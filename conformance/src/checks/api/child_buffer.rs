@@ -1,27 +1,15 @@
 //! One device for many children.
 
-use super::{
-    addresses, enable, intruder, is_free, kind, left, lend, of_a_call, open, seen_by_child,
-    with_device_of_a_living_thread,
-};
-use crate::checks::prelude::*;
-use kcov::mode::{TraceCmp, TracePc};
-use kcov::{Completeness, Device, ErrorKind};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
-use std::io::Read as _;
-use std::os::fd::AsFd as _;
+use super::*;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("api.child-buffer.parent-reads-what-the-child-did", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.child-buffer.parent-reads-what-the-child-did", 4096, |_, mut device| {
         let mut buffer = lend(&mut device);
         let seen = seen_by_child(&mut buffer);
         assert!(!seen.is_empty());
         assert_eq!(addresses(&left(&buffer)), seen);
     }),
-    check("api.child-buffer.child-that-ends-without-disabling", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.child-buffer.child-that-ends-without-disabling", 1 << 16, |_, mut device| {
         let mut buffer = lend(&mut device);
         for _ in 0..3 {
             let first: u64 = child(|| {
@@ -35,8 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(left(&buffer).len() > 1);
         }
     }),
-    check("api.child-buffer.child-that-never-enables", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.child-buffer.child-that-never-enables", 4096, |_, mut device| {
         drop(enable(&mut device));
         let mut buffer = lend(&mut device);
         for _ in 0..3 {
@@ -70,17 +57,13 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(left(&buffer).len() as u64, length, "round {round}");
         }
     }),
-    check("api.child-buffer.parent-stays-untraced", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.child-buffer.parent-stays-untraced", 4096, |_, mut device| {
         let mut buffer = lend(&mut device);
-        let length = child(|| {
-            of_a_call(buffer.enable().expect("enabled in the child")).trace().len() as u64
-        });
+        let length = seen_by_child(&mut buffer).len();
         call();
-        assert_eq!(left(&buffer).len() as u64, length);
+        assert_eq!(left(&buffer).len(), length);
     }),
-    check("api.child-buffer.empty-after-another-mode", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.child-buffer.empty-after-another-mode", 1 << 16, |_, mut device| {
         let map = intruder(&device);
         for _ in 0..2 {
             let session = enable(&mut device);
@@ -93,10 +76,8 @@ pub(crate) const CHECKS: &[Check] = &[
                 child(|| of_a_call(buffer.enable().expect("enabled in the child")).trace().len());
             assert!(seen > 0);
             let trace = left(&buffer);
-            assert_eq!(
-                trace.iter().filter(|comparison| comparison.raw_type() & !7 == 0).count(),
-                seen
-            );
+            let mut types = trace.iter().map(kcov::Comparison::raw_type);
+            assert!(trace.len() == seen && types.all(|of| of & !7 == 0));
         }
     }),
     check("api.child-buffer.device-of-a-living-thread-is-refused", |cx| {
@@ -105,8 +86,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(kind(device.into_child_buffer(TracePc)), ErrorKind::AlreadyEnabled);
         });
     }),
-    check("api.child-buffer.leaked-session-is-ended", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.child-buffer.leaked-session-is-ended", 4096, |cx, mut device| {
         std::mem::forget(enable(&mut device));
         call();
         let buffer = lend(&mut device);

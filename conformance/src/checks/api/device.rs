@@ -1,15 +1,7 @@
 //! Opening, probing, sizing, mapping, and adopting a descriptor.
 
-use super::{
-    addresses, descriptor, enable, fails, intruder, is_free, kind, left, lend, of_a_call, open,
-    open_at, records,
-};
-use crate::checks::prelude::*;
-use crate::raw::Device as Raw;
-use kcov::mode::{TraceCmp, TracePc};
-use kcov::{BufferSize, Device, Error, ErrorKind, Modes, Operation};
-use nix::fcntl::{FcntlArg, fcntl};
-use std::os::fd::{AsFd, AsRawFd as _, IntoRawFd as _, OwnedFd};
+use super::*;
+use std::os::fd::IntoRawFd as _;
 
 /// Adopts a second file descriptor of the same open file.
 fn adopt(fd: &impl AsFd, words: usize) -> Result<Device, Error> {
@@ -73,15 +65,12 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(count > 0);
         assert!(left(&lend(&mut second)).is_empty());
     }),
-    check("api.device.moves-between-threads", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.device.moves-between-threads", 1, |_, mut device| {
         for _ in 0..3 {
-            device = std::thread::spawn(move || {
+            device = thread(move || {
                 assert!(!of_a_call(enable(&mut device)).trace().is_empty());
                 device
-            })
-            .join()
-            .expect("the thread");
+            });
         }
     }),
     check("api.modes.available-with-comparisons", |cx| {
@@ -98,8 +87,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(is_free(cx));
         assert_eq!(next(), before);
     }),
-    check("api.modes.probing-while-traced", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.modes.probing-while-traced", 1 << 16, |cx, mut device| {
         let mut session = enable(&mut device);
         Modes::probe_path(cx.device()).expect("it works");
         session.reset();
@@ -110,8 +98,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let missing = cx.device().with_file_name("kcov-is-not-here");
         assert_eq!(kind(Modes::probe_path(missing)), ErrorKind::NotBuiltIn);
     }),
-    check("api.adopt.inherited-by-a-child", |cx| {
-        let device = open(cx, 4096);
+    on_crate("api.adopt.inherited-by-a-child", 4096, |_, device| {
         let map = intruder(&device);
         let seen: Vec<u64> = child(|| {
             let mut device = adopt(&device, device.words()).expect("adopted");
@@ -120,16 +107,14 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(!seen.is_empty());
         assert_eq!((map.count(), map.copy(1, seen.len())), (seen.len() as u64, seen));
     }),
-    check("api.adopt.passed-over-a-socket", |cx| {
-        let device = open(cx, 4096);
+    on_crate("api.adopt.passed-over-a-socket", 4096, |_, device| {
         let words = device.words();
         let passed = pass_descriptor(&Raw::from(OwnedFd::from(device)));
         let mut device = adopt(&passed, words).expect("adopted");
         assert_eq!(device.words(), words);
         records(&mut device);
     }),
-    check("api.adopt.duplicated", |cx| {
-        let device = open(cx, 4096);
+    on_crate("api.adopt.duplicated", 4096, |_, device| {
         let map = intruder(&device);
         let stays_open = nix::unistd::dup(&device).expect("a descriptor without flags");
         let number = stays_open.as_raw_fd();
@@ -142,8 +127,7 @@ pub(crate) const CHECKS: &[Check] = &[
         drop(second);
         assert!(fcntl(&device, FcntlArg::F_GETFD).is_ok(), "the first is still there");
     }),
-    check("api.adopt.other-size-is-refused", |cx| {
-        let device = open(cx, 4096);
+    on_crate("api.adopt.other-size-is-refused", 4096, |cx, device| {
         let not_sized = Raw::open(cx.device()).expect("the device opens");
         for refused in [adopt(&device, 2 * device.words()), adopt(&not_sized, device.words())] {
             assert_eq!(refused.expect_err("another size").operation(), Operation::Map);
@@ -151,8 +135,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(kind(adopt(&device, 0)), ErrorKind::Other);
         assert_eq!(kind(adopt(&device, usize::MAX)), ErrorKind::Other);
     }),
-    check("api.adopt.enabled-by-somebody-else", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.adopt.enabled-by-somebody-else", 4096, |_, mut device| {
         let second = device.as_fd().try_clone_to_owned().expect("a second descriptor");
         let words = device.words();
         let session = enable(&mut device);

@@ -1,61 +1,31 @@
 //! Failures around a session: killed children, signals, too few file descriptors, forgotten guards
 //! and panics.
 
-use super::{addresses, enable, fails, is_free, left, lend, of_a_call, open, seen_by_child};
-use crate::checks::prelude::*;
-use kcov::mode::TracePc;
-use kcov::{Device, ErrorKind, Operation};
-use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+use super::*;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
-use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, fork, getpid};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A generator of reproducible pseudo-random numbers.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        (self.0 >> 33) % bound
-    }
+pub(super) fn is_open(number: RawFd) -> bool {
+    // SAFETY: the request only reads a flag of the file descriptor, or fails.
+    unsafe { libc::fcntl(number, libc::F_GETFD) >= 0 }
 }
 
 /// How many file descriptors the process has open.
-pub(super) fn descriptors() -> usize {
-    let is_open = |&fd: &i32| {
-        // SAFETY: the request only reads a flag of the file descriptor, or fails.
-        unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
-    };
-    (0..1024).filter(is_open).count()
+pub(crate) fn descriptors() -> usize {
+    (0..1024).filter(|number| is_open(*number)).count()
 }
 
 /// Starts a process that repeats `body` until it is killed.
-fn endless(mut body: impl FnMut()) -> Pid {
-    // SAFETY: the check is single-threaded, so no other thread holds a lock.
-    match unsafe { fork() }.expect("a child") {
-        ForkResult::Parent { child } => child,
-        ForkResult::Child => loop {
-            if catch_unwind(AssertUnwindSafe(&mut body)).is_err() {
-                // SAFETY: `_exit` skips the exit handlers, which belong to the parent.
-                unsafe { libc::_exit(101) }
-            }
-        },
-    }
+fn endless(mut body: impl FnMut()) -> Child<()> {
+    Child::start(|| {
+        loop {
+            body();
+        }
+    })
 }
 
-fn end(pid: Pid) {
-    kill(pid, Signal::SIGKILL).expect("it can be killed");
-    // The child's last signals may arrive only now, and interrupt the wait.
-    let status = loop {
-        match waitpid(pid, None) {
-            Err(nix::errno::Errno::EINTR) => {}
-            result => break result.expect("the child can be waited for"),
-        }
-    };
-    let killed = nix::sys::wait::WaitStatus::Signaled(pid, Signal::SIGKILL, false);
-    assert_eq!(status, killed, "it was killed and had nothing to complain about");
+fn end(child: Child<()>) {
+    let killed = WaitStatus::Signaled(child.pid, Signal::SIGKILL, false);
+    assert_eq!(child.kill(), killed, "it was killed and had nothing to complain about");
 }
 
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
@@ -65,14 +35,13 @@ extern "C" fn count_signal(_: i32) {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("api.faults.killed-children", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.faults.killed-children", 4096, |cx, mut device| {
         let mut buffer = lend(&mut device);
-        let mut noise = Noise(1);
+        let mut noise = fastrand::Rng::with_seed(1);
         let before = descriptors();
         for round in 1..=cx.rounds(60) {
             buffer.reset();
-            let pid = endless(|| {
+            let endless = endless(|| {
                 let session = buffer.enable().expect("enabled, after all that was killed before");
                 call();
                 assert!(!session.trace().is_empty());
@@ -83,11 +52,11 @@ pub(crate) const CHECKS: &[Check] = &[
             let begun = || !left(&buffer).is_empty();
             assert!(round % 2 == 0 || wait_for(LONG, begun), "the child is traced");
             // On a single processor, yielding gives the child its time slice.
-            (0..noise.below(3)).for_each(|_| std::thread::yield_now());
-            for step in 0..noise.below(1 << 16) {
+            (0..noise.u32(0..3)).for_each(|_| std::thread::yield_now());
+            for step in 0..noise.u32(0..1 << 16) {
                 std::hint::black_box(step);
             }
-            end(pid);
+            end(endless);
             let trace = left(&buffer);
             assert_eq!(trace.iter().count(), trace.len());
             if round % 20 == 0 {
@@ -128,8 +97,7 @@ pub(crate) const CHECKS: &[Check] = &[
         println!("{sessions} sessions under {} signals", SIGNALS.load(Ordering::Relaxed));
         assert!(is_free(cx));
     }),
-    check("api.faults.no-descriptor-left", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.faults.no-descriptor-left", 1, |cx, mut device| {
         let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
         // The lowest free number becomes the first one that the limit forbids.
         let lowest = std::fs::File::open("/dev/null").expect("a file");
@@ -168,8 +136,7 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         drop(enable(&mut device));
     }),
-    check("api.faults.panic-in-a-forked-child", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.faults.panic-in-a-forked-child", 4096, |cx, mut device| {
         let mut buffer = lend(&mut device);
         for _ in 0..3 {
             let (length, again) = child(|| {

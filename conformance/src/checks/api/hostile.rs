@@ -1,10 +1,7 @@
 //! Counts that no driver stores. The crate must neither trust them nor make a request with one:
 //! with such a count some kernels write in front of the buffer.
 
-use super::{enable, intruder, left, lend, open};
-use crate::checks::prelude::*;
-use kcov::mode::{Mode, TraceCmp, TracePc};
-use kcov::{Completeness, Device};
+use super::*;
 
 /// Counts that make some kernel write in front of the buffer, inside it, or far behind it.
 const COUNTS: [u64; 4] = [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 32];
@@ -23,10 +20,21 @@ fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
         map.holds_comparisons();
     }
     call();
-    map.fill(1, SENTINEL);
-    map.store(0, beyond);
+    poison(map, beyond);
     assert!(corrupt(session.trace().completeness()).is_some());
     drop(session);
+}
+
+/// Marks the buffer, and stores a count.
+fn poison(map: &Map, count: u64) {
+    map.fill(1, SENTINEL);
+    map.store(0, count);
+}
+
+/// Asserts that a request has recorded from the start of the buffer on.
+#[track_caller]
+fn recorded_here(map: &Map, count: u64) {
+    assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
 }
 
 /// The count of a corrupt trace.
@@ -43,23 +51,20 @@ fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
     let map = intruder(&device);
     warm_up(&mut device, &map, mode);
     for count in COUNTS {
-        map.fill(1, SENTINEL);
-        map.store(0, count);
+        poison(&map, count);
         let session = device.enable(mode).expect("enabled");
-        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+        recorded_here(&map, count);
         assert_eq!(session.trace().completeness(), Completeness::Complete);
         call();
         let trace = session.trace();
         assert_eq!(trace.completeness(), Completeness::Complete);
-        assert!(
-            !trace.is_empty() && (1..=trace.words().len()).all(|at| !is_sentinel(&map.load(at)))
-        );
+        let words = map.copy(1, trace.words().len());
+        assert!(!trace.is_empty() && !words.iter().any(is_sentinel));
         drop(session);
 
-        map.fill(1, SENTINEL);
-        map.store(0, count);
+        poison(&map, count);
         let session = device.into_session(mode).expect("enabled");
-        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+        recorded_here(&map, count);
         device = session.disable().expect("disabled").into_owner();
     }
 }
@@ -81,15 +86,14 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
         for is_dropped in [true, false] {
             let is_stored_again = || {
                 let session = device.enable(mode).expect("enabled");
-                map.fill(1, SENTINEL);
-                map.store(0, count);
+                poison(&map, count);
                 if is_dropped {
                     drop(session);
                 } else {
                     let recorded = session.disable().expect("disabled");
                     assert_eq!(corrupt(recorded.trace().completeness()), Some(map.count()));
                 }
-                assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+                recorded_here(&map, count);
                 let added = map.count().checked_sub(count).expect("stored again for readers");
                 assert!(added < map.words() as u64, "{added} records fit");
                 added == 0
@@ -97,25 +101,22 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
             assert!(at_times(is_stored_again), "the count that was stored");
         }
         let session = device.into_session(mode).expect("enabled");
-        map.fill(1, SENTINEL);
-        map.store(0, count);
+        poison(&map, count);
         device = session.disable().expect("disabled").into_owner();
-        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+        recorded_here(&map, count);
 
         // The device ends a leaked session.
         let mut leaked = open(cx, 1 << 16);
         let map = intruder(&leaked);
         std::mem::forget(leaked.enable(mode).expect("enabled"));
-        map.fill(1, SENTINEL);
-        map.store(0, count);
+        poison(&map, count);
         drop(leaked);
-        assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+        recorded_here(&map, count);
     }
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("api.hostile.count-beyond-the-buffer-is-corrupt", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.hostile.count-beyond-the-buffer-is-corrupt", 1, |_, mut device| {
         let map = intruder(&device);
         warm_up(&mut device, &map, TracePc);
         // Records of an earlier session, which must not appear.
@@ -156,8 +157,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!((trace.iter().count(), trace.is_truncated()), (0, false));
         }
     }),
-    check("api.hostile.full-is-not-corrupt", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.hostile.full-is-not-corrupt", 1, |_, mut device| {
         let (map, most) = (intruder(&device), device.capacity(TracePc));
         let buffer = lend(&mut device);
         map.store(0, most as u64);
@@ -170,22 +170,19 @@ pub(crate) const CHECKS: &[Check] = &[
     check("api.hostile.request-that-enables-comparisons", |cx| enables_with_0(cx, TraceCmp)),
     check("api.hostile.request-that-disables", |cx| disables_with_0(cx, TracePc)),
     check("api.hostile.request-that-disables-comparisons", |cx| disables_with_0(cx, TraceCmp)),
-    check("api.hostile.buffer-for-children", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.hostile.buffer-for-children", 1 << 16, |_, mut device| {
         let map = intruder(&device);
         warm_up(&mut device, &map, TraceCmp);
         for count in COUNTS {
             // A hostile count before the buffer is lent, and another before a child enables.
-            map.fill(1, SENTINEL);
-            map.store(0, count);
+            poison(&map, count);
             let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
-            assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+            recorded_here(&map, count);
             assert_eq!(map.count(), 0);
             let seen = child(|| {
-                map.fill(1, SENTINEL);
-                map.store(0, count);
+                poison(&map, count);
                 let session = buffer.enable().expect("enabled in the child");
-                assert!(!is_sentinel(&map.load(1)), "{count:#x}: recorded elsewhere");
+                recorded_here(&map, count);
                 call();
                 session.disable().expect("disabled").trace().len()
             });

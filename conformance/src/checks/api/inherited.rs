@@ -1,11 +1,6 @@
 //! Devices of whose buffer children inherit only the first page.
 
-use super::{Others, builder, descriptor, enable, free_addresses, is_free, records};
-use crate::checks::api::faults::descriptors;
-use crate::checks::prelude::*;
-use kcov::Device;
-use kcov::mode::TracePc;
-use std::ops::Range;
+use super::*;
 
 /// Opens a device with guard pages of whose buffer children inherit only the first page. Returns its
 /// addresses too, with the guard pages.

@@ -1,15 +1,7 @@
 //! Devices that a target has reached: how their loss is noticed, and how they are given up.
 
-use super::{
-    Others, addresses, descriptor, intruder, kind, left, lend, open, open_at, records,
-    seen_by_child, take_number, with_device_of_a_living_thread,
-};
-use crate::checks::prelude::*;
-use kcov::mode::TracePc;
-use kcov::{Device, ErrorKind};
-use nix::fcntl::{FcntlArg, fcntl};
-use std::fs::File;
-use std::os::fd::AsFd as _;
+use super::faults::is_open;
+use super::*;
 
 /// Unmaps memory, as a target might that does not own it.
 fn unmap(start: usize, bytes: usize) {
@@ -44,8 +36,7 @@ pub(crate) const CHECKS: &[Check] = &[
             gives_up(cx, device);
         }
     }),
-    check("api.lost.looking-changes-nothing", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.lost.looking-changes-nothing", 4096, |_, mut device| {
         let map = intruder(&device);
         let mut buffer = lend(&mut device);
         map.fill(1, SENTINEL);
@@ -86,17 +77,13 @@ pub(crate) const CHECKS: &[Check] = &[
         let others = Others::at(place);
         gives_up(cx, device);
         others.are_untouched();
-        // SAFETY: nothing closes the number, unless the library does.
-        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
-        assert!(fcntl(fd, FcntlArg::F_GETFD).is_ok(), "the file that has the number");
+        assert!(is_open(number), "the file that has the number");
 
         // What nobody has touched stays as well.
         let (device, place) = open_at(cx, 4096);
         let number = descriptor(&device);
         gives_up(cx, device);
         assert_eq!(crate::raw::accessible(place.start), (true, true));
-        // SAFETY: as above.
-        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
-        assert!(fcntl(fd, FcntlArg::F_GETFD).is_ok(), "the device's own descriptor");
+        assert!(is_open(number), "the device's own descriptor");
     }),
 ];

@@ -11,20 +11,22 @@ mod owned;
 mod protection;
 mod session;
 
-use crate::checks::prelude::*;
-use kcov::mode::{Mode, TracePc};
-use kcov::{
-    BufferSize, Builder, ChildBuffer, Completeness, Device, Error, ErrorKind, Operation, Owner,
-    Recorded, Session, Trace,
+pub(crate) use super::prelude::*;
+pub(crate) use crate::raw::Device as Raw;
+pub(crate) use faults::descriptors;
+pub(crate) use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+pub(crate) use kcov::{
+    AnyRecord, Arch, BufferSize, Builder, ChildBuffer, Completeness, Device, Error, ErrorKind,
+    Modes, Operation, Owner, Pc, Recorded, Session, Trace,
 };
-use std::ffi::c_void;
-use std::ops::Range;
-use std::os::fd::{AsFd as _, AsRawFd, RawFd};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+pub(crate) use nix::sys::wait::{WaitStatus, waitpid};
+pub(crate) use nix::unistd::{ForkResult, Pid, fork, getpid};
+pub(crate) use std::ops::Range;
+pub(crate) use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The checks, by topic.
+use std::ffi::c_void;
+
 pub const CHECKS: &[&[Check]] = &[
     device::CHECKS,
     session::CHECKS,
@@ -60,7 +62,6 @@ pub(crate) fn lend(device: &mut Device) -> ChildBuffer<TracePc, &mut Device> {
     device.child_buffer(TracePc).expect("nothing is traced into it")
 }
 
-/// Makes a call, and disables the session.
 pub(crate) fn of_a_call<M: Mode, D: Owner>(session: Session<M, D>) -> Recorded<M, D> {
     call();
     session.disable().expect("disabled")
@@ -68,11 +69,9 @@ pub(crate) fn of_a_call<M: Mode, D: Owner>(session: Session<M, D>) -> Recorded<M
 
 /// Maps the buffer a second time, to access it as another process could.
 pub(crate) fn intruder(device: &Device) -> Map {
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = device.words() * word_bytes();
-    let map =
-        Map::new(&device.as_fd(), bytes, 0, prot, libc::MAP_SHARED).expect("a second mapping");
-    map.with_width(&Width::new(word_bytes()))
+    let map = Map::new(&device.as_fd(), bytes, 0, READ_WRITE, MAP_SHARED);
+    map.expect("a second mapping").with_width(&Width::new(word_bytes()))
 }
 
 /// What the last child left in a buffer that can be read.
@@ -81,7 +80,6 @@ pub(crate) fn left<M: Mode, D: Owner>(buffer: &ChildBuffer<M, D>) -> Trace<'_, M
     buffer.trace().expect("the buffer can be read")
 }
 
-/// The number of the descriptor.
 pub(crate) fn descriptor(device: &Device) -> RawFd {
     device.as_fd().as_raw_fd()
 }
@@ -114,11 +112,10 @@ pub(crate) struct Others(&'static [AtomicU64]);
 impl Others {
     /// Maps the memory at these addresses, as a target might, and numbers its words.
     pub(crate) fn at(place: Range<usize>) -> Others {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_ANONYMOUS;
         let start = place.start as *mut c_void;
         // SAFETY: callers have given up what is there, or make sure that it is not used again.
-        let mapped = unsafe { libc::mmap(start, place.len(), prot, flags, -1, 0) };
+        let mapped = unsafe { libc::mmap(start, place.len(), READ_WRITE, flags, -1, 0) };
         assert_eq!(mapped, start);
         // SAFETY: the range was just mapped, nothing unmaps it unless a check fails, and all
         // accesses are atomic.
@@ -133,11 +130,8 @@ impl Others {
     pub(crate) fn are_untouched(&self) {
         let ends = [self.0.as_ptr_range().start.addr(), self.0.as_ptr_range().end.addr() - 1];
         assert_eq!(ends.map(accessible), [(true, true); 2], "the memory is still there");
-        let mut same = self.0.iter().zip(1..);
-        assert!(
-            same.all(|(word, number)| word.load(Ordering::Relaxed) == number),
-            "it was changed"
-        );
+        let words = self.0.iter().map(|word| word.load(Ordering::Relaxed));
+        assert!(words.zip(1..).all(|(word, number)| word == number), "it was changed");
     }
 }
 
@@ -177,7 +171,6 @@ pub(crate) fn fails<T>(result: Result<T, Error>, operation: Operation, kind: Err
     error
 }
 
-/// The addresses of a trace's records.
 pub(crate) fn addresses(trace: &Trace<'_, TracePc>) -> Vec<u64> {
     trace.iter().map(kcov::Pc::address).collect()
 }
@@ -188,31 +181,25 @@ pub(crate) fn seen_by_child<D: Owner>(buffer: &mut ChildBuffer<TracePc, D>) -> V
 }
 
 pub(crate) fn kind<T>(result: Result<T, Error>) -> ErrorKind {
-    match result {
-        Ok(_) => panic!("it succeeded"),
-        Err(error) => error.kind(),
-    }
+    result.map(drop).expect_err("it succeeded").kind()
 }
 
 /// Passes `look` a device and a second mapping of its buffer, while another thread is traced into
 /// it. That thread has leaked its session.
 pub(crate) fn with_device_of_a_living_thread(cx: &Context, look: impl FnOnce(Device, Map)) {
-    let (gate, done) = (Gate::default(), Gate::default());
     let place = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let _end = done.open_at_end();
-        scope.spawn(|| {
-            let mut device = open(cx, 4096);
-            let map = intruder(&device);
-            std::mem::forget(enable(&mut device));
-            call();
-            // Whatever this thread executes from here on would be recorded over these records.
-            *place.lock().expect("the place") = Some((device, map));
-            gate.open();
-            done.wait();
-        });
-        gate.wait();
+    let leak = || {
+        let mut device = open(cx, 4096);
+        let map = intruder(&device);
+        std::mem::forget(enable(&mut device));
+        call();
+        // Whatever this thread executes from here on would be recorded over these records.
+        *place.lock().expect("the place") = Some((device, map));
+        Ok(())
+    };
+    let meanwhile = || {
         let (device, map) = place.lock().expect("the place").take().expect("both");
         look(device, map);
-    });
+    };
+    beside_other(leak, meanwhile, || ());
 }

@@ -1,13 +1,6 @@
 //! Sessions that own their device.
 
-use super::faults::descriptors;
-use super::{descriptor, fails, intruder, is_free, open, open_at};
-use crate::checks::prelude::*;
-use kcov::mode::{AnyMode, TraceCmp, TracePc};
-use kcov::{AnyRecord, ErrorKind, Operation, Session};
-use nix::unistd::dup2_raw;
-use std::os::fd::{AsFd as _, IntoRawFd as _};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use super::*;
 
 fn owned(cx: &Context) -> Session<TracePc> {
     open(cx, 1 << 16).into_session(TracePc).expect("enabled")
@@ -20,8 +13,8 @@ pub(crate) const CHECKS: &[Check] = &[
         let number = descriptor(session.device());
         let kept = session.device().as_fd().try_clone_to_owned().expect("a second descriptor");
         let other = std::fs::File::open("/dev/null").expect("a file");
-        // SAFETY: the number is the session's, which makes no request until it has its file back.
-        let taken = unsafe { dup2_raw(&other, number) }.expect("the number is taken").into_raw_fd();
+        // The session makes no request until it has its file back.
+        take_number(number, &other);
         let (mut first, mut same) = (Vec::new(), 0);
         for case in 0..5000 {
             session.reset();
@@ -33,9 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
             same += usize::from(records == first);
             first = records;
         }
-        // SAFETY: as above; this restores the session's file.
-        let back = unsafe { dup2_raw(&kept, number) }.expect("it is given back").into_raw_fd();
-        assert_eq!((taken, back), (number, number));
+        take_number(number, &kept);
         assert!(same > 1000, "{same} cases were like the one before");
         drop(session.disable().expect("it was enabled all the time"));
         assert!(is_free(cx));
@@ -53,13 +44,9 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(is_free(cx));
         }
         assert_eq!(descriptor(&device), number);
-        assert_eq!(
-            (accessible(place.start), accessible(place.end - 1)),
-            ((true, true), (true, true))
-        );
+        assert_eq!([place.start, place.end - 1].map(accessible), [(true, true); 2]);
     }),
-    check("api.owned.mode-is-switched", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.owned.mode-is-switched", 1 << 16, |_, mut device| {
         for round in 0..20 {
             let mode = if round % 2 == 0 { AnyMode::TracePc } else { AnyMode::TraceCmp };
             let session = device.into_session(mode).expect("enabled");

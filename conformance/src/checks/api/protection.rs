@@ -1,16 +1,7 @@
 //! Where the device is: its addresses and its descriptor, out of a target's way.
 
-use super::{
-    Others, builder, descriptor, enable, fails, free_addresses, intruder, kind, of_a_call, records,
-};
-use crate::checks::api::faults::descriptors;
-use crate::checks::prelude::*;
-use kcov::{Builder, Device, ErrorKind, Operation};
-use nix::fcntl::{FcntlArg, fcntl};
+use super::*;
 use nix::sys::stat::fstat;
-use std::fs::File;
-use std::ops::Range;
-use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 /// The bytes of the buffer of a [`builder`].
 fn bytes() -> usize {
@@ -80,13 +71,8 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!([buffer.start, buffer.end - 1].map(accessible), [(true, true); 2]);
         assert!(!of_a_call(enable(&mut device)).trace().is_empty());
         drop(device);
-        drop(
-            builder(cx)
-                .guard_pages(2)
-                .address(buffer.start)
-                .open()
-                .expect("all of it is free again"),
-        );
+        let again = builder(cx).guard_pages(2).address(buffer.start).open();
+        drop(again.expect("all of it is free again"));
     }),
     check("api.protection.descriptor-is-exact", |cx| {
         // The number that open(2) would choose, and one far above it.

@@ -1,11 +1,7 @@
 //! Enabling, every way for a session to end, and traces.
 
-use super::{enable, intruder, is_free, kind, of_a_call, open};
-use crate::checks::prelude::*;
-use kcov::mode::{AnyMode, TraceCmp, TracePc};
-use kcov::{AnyRecord, Device, ErrorKind, Operation};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use super::*;
+use std::sync::atomic::AtomicBool;
 
 /// Runs through a whole session once, because the page faults of code that runs for the first time
 /// are recorded like system calls.
@@ -31,8 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let twice: Vec<_> = trace.iter().collect();
         assert_eq!(twice, trace.iter().collect::<Vec<_>>());
     }),
-    check("api.session.comparisons-of-one-call", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.session.comparisons-of-one-call", 1 << 16, |_, mut device| {
         let recorded = of_a_call(device.enable(TraceCmp).expect("enabled"));
         let trace = recorded.trace();
         assert!(!trace.is_empty());
@@ -46,19 +41,16 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!((fits(first) || case) && fits(second), "{comparison:?}");
         }
     }),
-    check("api.session.mode-chosen-at-run-time", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.session.mode-chosen-at-run-time", 1 << 16, |_, mut device| {
         for mode in [AnyMode::TracePc, AnyMode::TraceCmp] {
             let recorded = of_a_call(device.enable(mode).expect("enabled"));
             let trace = recorded.trace();
             assert!(!trace.is_empty());
-            for record in trace.iter() {
-                assert_eq!(matches!(record, AnyRecord::Pc(_)), mode == AnyMode::TracePc);
-            }
+            let is_pc = |record| matches!(record, AnyRecord::Pc(_));
+            assert!(trace.iter().all(|record| is_pc(record) == (mode == AnyMode::TracePc)));
         }
     }),
-    check("api.session.starts-empty", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.session.starts-empty", 4096, |_, mut device| {
         warm_up(&mut device);
         let starts_empty = at_times(|| {
             let session = enable(&mut device);
@@ -69,8 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert!(starts_empty);
     }),
-    check("api.session.reset-starts-over", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.session.reset-starts-over", 4096, |_, mut device| {
         warm_up(&mut device);
         let mut session = enable(&mut device);
         let starts_over = at_times(|| {
@@ -84,8 +75,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert!(starts_over);
     }),
-    check("api.session.ends-where-disable-is-called", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.session.ends-where-disable-is-called", 4096, |_, mut device| {
         warm_up(&mut device);
         let mut lengths = (0, 0, 0);
         let ends = at_times(|| {
@@ -96,13 +86,9 @@ pub(crate) const CHECKS: &[Check] = &[
             lengths = (before, after, intruder(&device).count() as usize);
             lengths.0 == lengths.1 && lengths.1 == lengths.2
         });
-        assert!(
-            ends,
-            "before and after the request that disables, and what the count word says: {lengths:?}"
-        );
+        assert!(ends, "before and after the request that disables, and the count: {lengths:?}");
     }),
-    check("api.session.disabled-on-drop", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.disabled-on-drop", 1, |cx, mut device| {
         drop(enable(&mut device));
         assert!(is_free(cx));
     }),
@@ -117,8 +103,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(is_free(cx));
         drop(device);
     }),
-    check("api.session.disabled-on-panic", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.disabled-on-panic", 1, |cx, mut device| {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _session = enable(&mut device);
             std::panic::resume_unwind(Box::new("in a traced section"));
@@ -127,15 +112,13 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(is_free(cx));
         drop(enable(&mut device));
     }),
-    check("api.session.leaked-and-device-dropped", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.leaked-and-device-dropped", 1, |cx, mut device| {
         std::mem::forget(enable(&mut device));
         assert!(!is_free(cx), "leaked, so still traced");
         drop(device);
         assert!(is_free(cx), "the device disables as its last act");
     }),
-    check("api.session.leaked-and-device-kept", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.leaked-and-device-kept", 1, |_, mut device| {
         std::mem::forget(enable(&mut device));
         assert_eq!(kind(device.enable(TracePc)), ErrorKind::AlreadyEnabled);
         call();
@@ -149,18 +132,14 @@ pub(crate) const CHECKS: &[Check] = &[
         drop(session);
         drop(enable(&mut second));
     }),
-    check("api.session.device-of-another-thread", |cx| {
-        let mut device = open(cx, 1);
-        crate::raw::thread(|| {
+    on_crate("api.session.device-of-another-thread", 1, |_, mut device| {
+        thread(|| {
             std::mem::forget(enable(&mut device));
-            let refused = std::thread::scope(|scope| {
-                scope.spawn(|| kind(device.enable(TracePc))).join().expect("the other thread")
-            });
+            let refused = thread(|| kind(device.enable(TracePc)));
             assert_eq!(refused, ErrorKind::AlreadyEnabled);
         });
     }),
-    check("api.session.forked-child-is-not-the-owner", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.session.forked-child-is-not-the-owner", 4096, |_, mut device| {
         let session = enable(&mut device);
         let mut session = Some(session);
         let refused = child(|| {
@@ -170,15 +149,13 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(refused.contains("not enabled by this thread"), "{refused}");
         assert!(!of_a_call(session.expect("the parent's")).trace().is_empty());
     }),
-    check("api.session.modes-follow-each-other", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.session.modes-follow-each-other", 4096, |_, mut device| {
         for _ in 0..3 {
             assert!(!of_a_call(enable(&mut device)).trace().is_empty());
             assert!(!of_a_call(device.enable(TraceCmp).expect("enabled")).trace().is_empty());
         }
     }),
-    check("api.trace.full-buffer-is-truncated", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.trace.full-buffer-is-truncated", 1, |_, mut device| {
         let mut session = enable(&mut device);
         // The first call also records page faults.
         call();
@@ -193,8 +170,7 @@ pub(crate) const CHECKS: &[Check] = &[
         call();
         assert!(!session.trace().is_truncated());
     }),
-    check("api.trace.full-buffer-of-comparisons-is-truncated", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.trace.full-buffer-of-comparisons-is-truncated", 1, |_, mut device| {
         let session = device.enable(TraceCmp).expect("enabled");
         (0..1000).for_each(|_| call());
         let recorded = session.disable().expect("disabled");
@@ -202,8 +178,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(trace.is_truncated());
         assert_eq!((trace.len(), trace.iter().count()), (trace.capacity(), trace.capacity()));
     }),
-    check("api.trace.count-is-read-once", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.trace.count-is-read-once", 1 << 16, |_, mut device| {
         let session = enable(&mut device);
         call();
         let trace = session.trace();
@@ -212,8 +187,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(session.trace().len() > records.len());
         assert_eq!(trace.iter().collect::<Vec<_>>(), records);
     }),
-    check("api.trace.scribbled-buffer-is-read-safely", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.trace.scribbled-buffer-is-read-safely", 1, |_, mut device| {
         let intruder = intruder(&device);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,8 +1,7 @@
 //! Closing, duplicating and passing on file descriptors.
 
 use super::kept::records_outlast;
-use crate::checks::prelude::*;
-use nix::unistd::dup2;
+use super::*;
 
 /// How many devices with buffers of 1 MiB to use, one after another.
 const DEVICES: u64 = 32;
@@ -30,18 +29,15 @@ pub(crate) fn gives_back_bytes(times: u64, bytes: u64, used: impl Fn()) {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("close.while-enabled-keeps-tracing", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("close.while-enabled-keeps-tracing", collecting_pc, |_, device, map| {
         records_outlast(&map, KCOV_TRACE_PC, || device.close().expect("closed"));
         assert!(is_traced(&map));
     }),
-    check("close.while-enabled-keeps-the-thread-busy", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("close.while-enabled-keeps-the-thread-busy", enabled_pc, |cx, device| {
         device.close().expect("closed");
         cx.refused_by(&sized(cx, COVER_SIZE), |device| device.enable(KCOV_TRACE_PC));
     }),
-    check("close.while-enabled-ends-with-the-thread", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.while-enabled-ends-with-the-thread", mapped, |cx, device, map| {
         thread(move || {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             device.close().expect("closed");
@@ -51,22 +47,19 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(map.count(), 0);
         assert_eq!(enable_freed(&sized(cx, COVER_SIZE), KCOV_TRACE_PC), Ok(()));
     }),
-    check("close.by-other-thread-changes-nothing", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.by-other-thread-changes-nothing", mapped, |_, device, map| {
         let kept = device.duplicate().expect("a duplicate");
         let close = || device.close().expect("closed");
         other_stays_traced(&map, || kept.enable(KCOV_TRACE_PC), close);
     }),
-    check("close.one-of-two-descriptors", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.one-of-two-descriptors", mapped, |_, device, map| {
         let duplicate = device.duplicate().expect("a duplicate");
         device.enable(KCOV_TRACE_PC).expect("enabled");
         device.close().expect("closed");
         assert!(is_traced(&map));
         assert_eq!(duplicate.disable(), Ok(()));
     }),
-    check("close.passed-descriptor-is-the-same-device", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.passed-descriptor-is-the-same-device", mapped, |_, device, map| {
         let passed = pass_descriptor(&device);
         passed.enable(KCOV_TRACE_PC).expect("enabled");
         assert!(is_traced(&map), "the buffer is the first descriptor's");
@@ -74,14 +67,12 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(again.load(1), map.load(1));
         assert_eq!(device.disable(), Ok(()));
     }),
-    check("close.other-number-of-a-descriptor", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.other-number-of-a-descriptor", mapped, |_, device, map| {
         let mut moved = std::fs::File::open("/dev/null").expect("a descriptor").into();
         dup2(&device, &mut moved).expect("dup2");
         device.close().expect("closed");
         let moved = Device::from(moved);
-        moved.enable(KCOV_TRACE_PC).expect("enabled");
-        assert!(is_traced(&map));
+        traces(&moved, &map);
         moved.disable().expect("disabled");
         assert_eq!(moved.close(), Ok(()));
     }),
@@ -90,10 +81,7 @@ pub(crate) const CHECKS: &[Check] = &[
         child(|| std::mem::forget(super::open(cx)));
         child(|| std::mem::forget(sized(cx, COVER_SIZE)));
         child(|| std::mem::forget(mapped(cx)));
-        child(|| {
-            let (device, map) = collecting(cx, KCOV_TRACE_PC);
-            std::mem::forget((device, map));
-        });
+        child(|| std::mem::forget(collecting(cx, KCOV_TRACE_PC)));
         child(|| {
             let (device, map) = collecting(cx, KCOV_TRACE_PC);
             device.close().expect("closed");

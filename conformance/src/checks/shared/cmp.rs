@@ -3,14 +3,12 @@
 pub(crate) mod operands;
 
 use super::pc::WORKLOAD;
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::thread::added_records;
 use crate::system::checks::calls::{
     CASES, MAGIC, NEGATIVE, compare_argument, switch_over_argument,
 };
 use kcov_sys::linux::{KCOV_CMP_CONST, KCOV_CMP_MASK, KCOV_WORDS_PER_CMP, kcov_cmp_size};
-use nix::unistd::dup2;
-use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
@@ -35,14 +33,11 @@ fn comparisons(map: &Map, traced: impl Fn()) -> Vec<Comparison> {
     traced();
     let words = super::index(map.count()) * KCOV_WORDS_PER_CMP;
     assert!(words < map.words(), "the buffer has room");
-    let words = map.copy(1, words);
-    let record = |words: &[u64]| Comparison {
-        kind: words[0],
-        first: words[1],
-        second: words[2],
-        address: words[3],
+    let record = |words: &[u64]| {
+        let &[kind, first, second, address] = words else { unreachable!("four words") };
+        Comparison { kind, first, second, address }
     };
-    words.chunks_exact(KCOV_WORDS_PER_CMP).map(record).collect()
+    map.copy(1, words).chunks_exact(KCOV_WORDS_PER_CMP).map(record).collect()
 }
 
 /// The buffer after one call. All other words are still all ones, which is no valid type.
@@ -89,10 +84,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let map = marked(cx);
         let count = super::index(map.count());
         assert!(count > 0);
-        let records = map.copy(1, count * 4);
-        for record in records.chunks_exact(4) {
-            assert!(record[0] < 8 && record[3] >= 4096 && record[3] != u64::MAX, "{record:#x?}");
-        }
+        are_comparisons(&map.copy(1, count * 4));
         let behind = map.copy(1 + count * 4, map.words() - 1 - count * 4);
         assert!(behind.iter().all(|&word| word == u64::MAX), "nothing stands behind the last");
     }),
@@ -142,10 +134,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("cmp.constant-comes-first", |cx| {
         let found = collect(cx, || compare_argument(MAGIC));
-        let magic: Vec<_> = found
-            .iter()
-            .filter(|c| c.is_const() && [c.first, c.second].contains(&u64::from(MAGIC)))
-            .collect();
+        let has_magic = |c: &&Comparison| [c.first, c.second].contains(&u64::from(MAGIC));
+        let magic: Vec<_> = found.iter().filter(|c| c.is_const()).filter(has_magic).collect();
         assert!(!magic.is_empty(), "{MAGIC:#x} was compared with no constant: {found:#x?}");
         for comparison in magic {
             assert_eq!(comparison.second, u64::from(MAGIC), "{comparison:#x?}");
@@ -153,10 +143,9 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("cmp.switch-gives-one-record-per-case", |cx| {
         let found = collect(cx, switch_over_argument);
-        let cases: Vec<_> = found
-            .iter()
-            .filter(|c| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2))
-            .collect();
+        let of_switch =
+            |c: &&Comparison| c.second == u64::from(MAGIC) && c.size_bits() == kcov_cmp_size(2);
+        let cases: Vec<_> = found.iter().filter(of_switch).collect();
         assert!(cases.iter().all(|c| c.is_const()), "{cases:#x?}");
         // The switch is the site with the most records.
         let at = |address: u64| cases.iter().filter(|c| c.address == address).collect::<Vec<_>>();
@@ -167,30 +156,27 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(values.contains(case), "case {case} is not in {values:?}");
         }
     }),
-    check("cmp.same-call-same-number", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.same-call-same-number", collecting_cmp, |_, _device, map| {
         let mut counts: Vec<_> = (0..64).map(|_| comparisons(&map, call).len()).collect();
         counts.sort_unstable();
         let usual = counts[counts.len() / 2];
         let same = counts.iter().filter(|&&count| count == usual).count();
         assert!(usual > 0 && same >= counts.len() / 2, "{counts:?}");
     }),
-    check("cmp.life.devices-are-independent", |cx| {
-        let (first, map) = collecting(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.life.devices-are-independent", collecting_cmp, |cx, first, map| {
         map.reset();
         let (second, other) = mapped(cx);
         drop(open(cx));
         assert!(map.count() > 0, "opening is recorded by the device that is enabled");
         collects(&map);
-        assert!(other.copy(0, other.words()).iter().all(|&word| word == 0), "and by no other");
+        assert!(is_zero(&other), "and by no other");
         first.disable().expect("disabled");
         second.enable(KCOV_TRACE_CMP).expect("enabled");
         map.reset();
         collects(&other);
         assert_eq!(map.count(), 0);
     }),
-    check("cmp.life.through-other-descriptors", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("cmp.life.through-other-descriptors", mapped, |_, device, map| {
         let duplicate = device.duplicate().expect("a duplicate");
         let mut moved = std::fs::File::open("/dev/null").expect("a descriptor").into();
         dup2(&device, &mut moved).expect("dup2");
@@ -206,8 +192,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(moved.disable(), Ok(()));
         assert_eq!(moved.close(), Ok(()));
     }),
-    check("cmp.life.end-of-the-thread-disables", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("cmp.life.end-of-the-thread-disables", mapped, |_, device, map| {
         thread(|| {
             device.enable(KCOV_TRACE_CMP).expect("enabled");
             collects(&map);
@@ -216,8 +201,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(enable_freed(&device, KCOV_TRACE_CMP), Ok(()), "nobody has it enabled");
         collects(&map);
     }),
-    check("cmp.life.forked-child-enables-what-it-inherits", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("cmp.life.forked-child-enables-what-it-inherits", mapped, |_, device, map| {
         let (count, first): (u64, Vec<u64>) = child(|| {
             device.enable(KCOV_TRACE_CMP).expect("enabled");
             collects(&map);
@@ -229,8 +213,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(map.count() >= count, "the parent sees the child's count");
         assert_eq!(map.copy(1, 4), first, "and its records");
     }),
-    check("cmp.life.process-may-end-while-enabled", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("cmp.life.process-may-end-while-enabled", mapped, |cx, device, map| {
         child(|| {
             device.enable(KCOV_TRACE_CMP).expect("enabled");
             collects(&map);

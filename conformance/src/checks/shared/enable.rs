@@ -1,15 +1,12 @@
 //! `KCOV_ENABLE` and `KCOV_DISABLE`.
 
-use crate::checks::prelude::*;
+use super::*;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("enable.current-thread", |cx| {
-        let (device, map) = mapped(cx);
-        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-        assert!(is_traced(&map));
+    on_buffer("enable.current-thread", mapped, |_, device, map| {
+        traces(&device, &map);
     }),
-    check("enable.again-after-disable", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.again-after-disable", mapped, |_, device, map| {
         for round in 0..100 {
             assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "round {round}");
             assert!(is_traced(&map), "round {round}");
@@ -24,56 +21,42 @@ pub(crate) const CHECKS: &[Check] = &[
             let other = sized(cx, COVER_SIZE);
             assert!(other.enable(second).is_err(), "mode {second} on another device");
             assert!(is_traced(&map), "mode {first} goes on");
-            assert_eq!(
-                map.load(1) < 8,
-                first == KCOV_TRACE_CMP,
-                "{:#x} in mode {first}",
-                map.load(1)
-            );
+            let word = map.load(1);
+            assert_eq!(word < 8, first == KCOV_TRACE_CMP, "{word:#x} in mode {first}");
             device.disable().expect("disabled");
         }
     }),
-    check("enable.other-mode-after-disable", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.other-mode-after-disable", mapped, |_, device, map| {
         let mut shapes = Vec::new();
         for mode in [KCOV_TRACE_PC, KCOV_TRACE_CMP, KCOV_TRACE_PC] {
             assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
-            map.reset();
-            call();
-            let count = map.count();
-            assert!(count > 0, "mode {mode}");
+            assert!(is_traced(&map), "mode {mode}");
             // A comparison's type is a small number, a program counter is not.
             shapes.push(map.load(1) < 8);
             device.disable().expect("disabled");
         }
         assert_eq!(shapes, [false, true, false]);
     }),
-    check("enable.through-duplicate", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.through-duplicate", mapped, |_, device, map| {
         let duplicate = device.duplicate().expect("a duplicate");
-        assert_eq!(duplicate.enable(KCOV_TRACE_PC), Ok(()));
-        assert!(is_traced(&map));
+        traces(&duplicate, &map);
         assert_eq!(device.disable(), Ok(()), "one device, whichever descriptor");
     }),
-    check("enable.before-sizing-is-refused", |cx| {
-        let device = open(cx);
+    on_device("enable.before-sizing-is-refused", open, |cx, device| {
         cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
         assert_eq!(device.init_trace(COVER_SIZE), Ok(()), "it is not enabled");
         let (other, map) = mapped(cx);
         assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "the thread is not busy");
         assert!(is_traced(&map));
     }),
-    check("enable.already-enabled-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("enable.already-enabled-is-refused", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
         device.disable().expect("it is enabled once");
     }),
-    check("enable.already-enabled-through-duplicate-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("enable.already-enabled-through-duplicate-is-refused", enabled_pc, |cx, device| {
         cx.refused(device.duplicate().expect("a duplicate").enable(KCOV_TRACE_PC));
     }),
-    check("enable.enabled-by-other-thread-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("enable.enabled-by-other-thread-is-refused", usual, |cx, device| {
         while_other_is_enabled(&device, || {
             cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));
         });
@@ -85,14 +68,12 @@ pub(crate) const CHECKS: &[Check] = &[
         first.disable().expect("disabled");
         second.enable(KCOV_TRACE_PC).expect("the second is enabled now");
     }),
-    check("enable.unknown-mode-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("enable.unknown-mode-is-refused", usual, |cx, device| {
         for mode in [3, 16, 255, 1 << 30, u32::MAX] {
             cx.refused_by(&device, |device| device.enable(mode));
         }
     }),
-    check("enable.refusal-leaves-thread-untraced", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.refusal-leaves-thread-untraced", mapped, |_, device, map| {
         assert!(device.enable(1_u32 << 30).is_err());
         call();
         assert_eq!(map.count(), 0);
@@ -111,36 +92,29 @@ pub(crate) const CHECKS: &[Check] = &[
         call();
         assert_eq!(map.count(), after, "disabling keeps it too");
     }),
-    check("disable.stops-collection", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("disable.stops-collection", collecting_pc, |_, device, map| {
         assert_eq!(device.disable(), Ok(()));
         map.reset();
         (0..100).for_each(|_| call());
         assert_eq!(map.count(), 0);
     }),
-    check("disable.lets-other-thread-enable", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("disable.lets-other-thread-enable", collecting_pc, |_, device, map| {
         device.disable().expect("disabled");
         thread(|| {
-            assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-            assert!(is_traced(&map));
+            traces(&device, &map);
         });
     }),
-    check("disable.through-duplicate", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("disable.through-duplicate", mapped, |_, device, map| {
         let duplicate = device.duplicate().expect("a duplicate");
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert_eq!(duplicate.disable(), Ok(()));
-        map.reset();
-        call();
-        assert_eq!(map.count(), 0);
+        assert!(!is_traced(&map));
     }),
     check("disable.before-sizing-is-refused", |cx| cx.refused_by(&open(cx), Device::disable)),
     check("disable.not-enabled-is-refused", |cx| {
         cx.refused_by(&sized(cx, COVER_SIZE), Device::disable);
     }),
-    check("disable.second-time-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("disable.second-time-is-refused", enabled_pc, |cx, device| {
         device.disable().expect("disabled");
         cx.refused_by(&device, Device::disable);
     }),
@@ -150,8 +124,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&other, Device::disable);
         device.disable().expect("the first is still enabled");
     }),
-    check("disable.other-thread-is-refused", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("disable.other-thread-is-refused", collecting_pc, |cx, device, map| {
         cx.refused_by(&device, |device| thread(|| device.disable()));
         assert!(is_traced(&map), "it is still enabled");
     }),
@@ -164,8 +137,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(mine.disable(), Ok(()), "which stays enabled");
         });
     }),
-    check("disable.forked-child-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("disable.forked-child-is-refused", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| child(|| device.disable()));
         device.disable().expect("it is still enabled");
     }),

@@ -1,16 +1,13 @@
 //! Executing another program. That program is this one, with the command `helper`.
 
-use crate::checks::prelude::*;
-use crate::kernel::this_program;
-use std::io::{Read as _, Write as _};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use super::*;
+use std::process::Child;
 
 /// Returns the helper as a command whose child enables the device before it executes. Neither the
 /// child's file descriptor nor any mapping survives the exec.
 pub(crate) fn traced_helper(device: &Device, mode: u32) -> Command {
     let device = device.duplicate().expect("a duplicate");
-    let mut command = Command::new(this_program().expect("this program"));
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.arg("helper");
     let enable = move || {
         let enabled = device.enable(mode);
@@ -48,8 +45,7 @@ pub(crate) fn goes_on_in_a_new_program(cx: &Context, mode: u32) {
 
 pub(crate) const CHECKS: &[Check] = &[
     check("exec.tracing-goes-on", |cx| goes_on_in_a_new_program(cx, KCOV_TRACE_PC)),
-    check("exec.other-process-sees-the-records", |cx| {
-        let (device, map) = mapped_of(cx, EXEC_WORDS);
+    on_buffer("exec.other-process-sees-the-records", mapped_exec, |_, device, map| {
         let child = traced_program(&device, KCOV_TRACE_PC);
         // The program is blocked and has no mapping of its own, but the words are still there.
         let before = settled(&map);
@@ -60,16 +56,13 @@ pub(crate) const CHECKS: &[Check] = &[
         go_on(child);
         assert!(map.count() > 0, "the new program records from word 1 again");
     }),
-    check("exec.end-of-the-program-disables", |cx| {
-        let (device, map) = mapped_of(cx, EXEC_WORDS);
+    on_buffer("exec.end-of-the-program-disables", mapped_exec, |_, device, map| {
         let child = traced_program(&device, KCOV_TRACE_PC);
         assert!(device.enable(KCOV_TRACE_PC).is_err(), "the program has it enabled");
         go_on(child);
-        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-        assert!(is_traced(&map));
+        traces(&device, &map);
     }),
-    check("exec.enabled-by-new-program-is-refused", |cx| {
-        let (device, map) = mapped_of(cx, EXEC_WORDS);
+    on_buffer("exec.enabled-by-new-program-is-refused", mapped_exec, |cx, device, map| {
         let child = traced_program(&device, KCOV_TRACE_PC);
         assert!(settled(&map) > 0, "the program is traced");
         cx.refused_by(&device, |device| device.enable(KCOV_TRACE_PC));

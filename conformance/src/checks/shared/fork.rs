@@ -1,33 +1,22 @@
 //! Forked children.
 
 use super::thread::added_by_calls;
-use crate::checks::prelude::*;
-use crate::errno::Result;
+use super::*;
 use std::ptr::{null, null_mut};
-use std::time::Duration;
 
 /// Tries to start a program that does not exist, with posix_spawn(3). Returns the error.
 fn spawn_nothing() -> i32 {
-    let name = c"/no/such/program";
-    let arguments = [name.as_ptr().cast_mut(), null_mut()];
+    let name = c"/no/such/program".as_ptr();
+    let (arguments, environment) = ([name.cast_mut(), null_mut()], [null_mut()]);
+    let (arguments, environment) = (arguments.as_ptr(), environment.as_ptr());
     let mut pid = 0;
     // SAFETY: the name ends with a null byte and both lists with a null pointer. All live until the
     // call returns.
-    unsafe {
-        libc::posix_spawn(
-            &mut pid,
-            name.as_ptr(),
-            null(),
-            null(),
-            arguments.as_ptr(),
-            [null_mut()].as_ptr(),
-        )
-    }
+    unsafe { libc::posix_spawn(&mut pid, name, null(), null(), arguments, environment) }
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("fork.child-is-not-traced", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("fork.child-is-not-traced", collecting_pc, |_, _device, map| {
         // The parent blocks until the child sends its result.
         assert_eq!(child(|| added_by_calls(&map)), 0);
         assert!(map.count() > 0, "the parent is traced");
@@ -35,32 +24,25 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(spawn_nothing(), libc::ENOENT);
         assert!(is_traced(&map), "the parent is still traced");
     }),
-    check("fork.child-enables-what-it-inherits", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("fork.child-enables-what-it-inherits", mapped, |_, device, map| {
         let (count, first): (u64, u64) = child(|| {
-            device.enable(KCOV_TRACE_PC).expect("enabled");
-            map.reset();
-            call();
+            traces(&device, &map);
             let seen = (map.count(), map.load(1));
             device.disable().expect("disabled");
             seen
         });
-        assert!(count > 0);
         assert!(map.count() >= count, "the parent sees the child's count");
         assert_eq!(map.load(1), first, "and its records");
     }),
-    check("fork.child-of-enabled-parent-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("fork.child-of-enabled-parent-is-refused", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| child(|| device.enable(KCOV_TRACE_PC)));
     }),
-    check("fork.child-exit-disables", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("fork.child-exit-disables", mapped, |_, device, map| {
         child(|| device.enable(KCOV_TRACE_PC)).expect("enabled in the child");
         assert!(map.count() > 0, "the child was traced");
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     }),
-    check("fork.killed-child-disables", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("fork.killed-child-disables", mapped, |_, device, map| {
         let enable = || device.enable(KCOV_TRACE_PC).expect("enabled");
         let endless: Child<()> = Child::endless(enable);
         assert!(wait_for(LONG, || map.count() > 0), "the child is traced");
@@ -68,8 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         endless.kill();
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     }),
-    check("fork.server-loop", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("fork.server-loop", mapped, |_, device, map| {
         for round in 0..20 {
             map.reset();
             let enabled: Result<()> = child(|| {
@@ -99,8 +80,7 @@ pub(crate) const CHECKS: &[Check] = &[
         later.store(0, COVER_SIZE);
         is_shared(&later);
     }),
-    check("fork.parent-reads-while-child-runs", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("fork.parent-reads-while-child-runs", mapped, |_, device, map| {
         let endless: Child<()> = Child::start(|| {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             loop {
@@ -113,17 +93,12 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(wait_for(LONG, || map.count() > before), "the count grows");
         endless.kill();
     }),
-    check("fork.child-may-enable-another-device", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
-        let (enabled, count) = child(|| {
+    on_buffer("fork.child-may-enable-another-device", collecting_pc, |cx, _device, map| {
+        child(|| {
             let (other, map) = mapped(cx);
-            let enabled = other.enable(KCOV_TRACE_PC);
-            map.reset();
-            call();
-            (enabled, map.count())
+            assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "the child inherits no busy state");
+            assert!(is_traced(&map));
         });
-        assert_eq!(enabled, Ok(()), "the child inherits no busy state");
-        assert!(count > 0);
         assert!(is_traced(&map), "the parent goes on");
     }),
 ];

@@ -1,12 +1,10 @@
 //! The end of the buffer, and counts stored by user space.
 
-use crate::checks::prelude::*;
+use super::*;
 
 /// Returns a device with a mapped one-page buffer, enabled in this mode.
 pub(crate) fn enabled_page(cx: &Context, mode: u32) -> (Device, Map) {
-    let (device, map) = mapped_page(cx);
-    device.enable(mode).expect("enabled");
-    (device, map)
+    collecting_of(cx, page_words(), mode)
 }
 
 /// Makes calls until the count stops growing.
@@ -41,8 +39,7 @@ fn full_buffer_keeps_its_records(cx: &Context, mode: u32) {
 /// Asserts that the next record follows `stored` records of this many words each.
 #[track_caller]
 fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
-    mark(map, SENTINEL);
-    map.store(0, stored);
+    mark_from(map, stored);
     call();
     let count = map.count();
     assert!(count > stored);
@@ -53,11 +50,10 @@ fn next_follows_stored_count(map: &Map, stored: u64, words: u64) {
 
 /// Asserts that a call changes nothing if this is the count.
 pub(crate) fn nothing_is_written(map: &Map, count: u64) {
-    mark(map, SENTINEL);
-    map.store(0, count);
+    mark_from(map, count);
     call();
     assert_eq!(map.count(), count);
-    assert!(map.copy(1, map.words() - 1).iter().all(is_sentinel), "{count:#x}");
+    assert!(is_marked_from(map, 1), "{count:#x}");
 }
 
 fn capacity(words: u64) -> u64 {
@@ -68,8 +64,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("pc.full.capacity-is-size-less-one", |cx| {
         for pages in 1..4 {
             let words = pages * page_words();
-            let (device, map) = mapped_of(cx, words);
-            device.enable(KCOV_TRACE_PC).expect("enabled");
+            let (device, map) = collecting_of(cx, words, KCOV_TRACE_PC);
             map.reset();
             fill_up(&map);
             assert_eq!(map.count(), words - 1);
@@ -80,8 +75,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("pc.full.full-buffer-keeps-its-records", |cx| {
         full_buffer_keeps_its_records(cx, KCOV_TRACE_PC);
     }),
-    check("pc.full.full-buffer-collects-again-after-reset", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.full-buffer-collects-again-after-reset", page_of_pcs, |_, _device, map| {
         let has_room = || {
             fill_up(&map);
             map.reset();
@@ -92,17 +86,14 @@ pub(crate) const CHECKS: &[Check] = &[
         // A preempted call can fill the page.
         assert!(at_times(has_room));
     }),
-    check("pc.full.stored-count-places-the-next-record", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.stored-count-places-the-next-record", page_of_pcs, |_, _device, map| {
         next_follows_stored_count(&map, 100, 1);
     }),
-    check("pc.full.stored-count-of-capacity", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.stored-count-of-capacity", page_of_pcs, |_, _device, map| {
         nothing_is_written(&map, page_words() - 1);
         nothing_is_written(&map, page_words());
     }),
-    check("pc.full.stored-count-beyond-capacity", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.stored-count-beyond-capacity", page_of_pcs, |_, _device, map| {
         let counts = [page_words() + 1, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX - 1];
         for count in counts.into_iter().filter(|count| fits(*count)) {
             nothing_is_written(&map, count);
@@ -111,28 +102,23 @@ pub(crate) const CHECKS: &[Check] = &[
     check("cmp.full.capacity-is-whole-records", |cx| {
         for pages in 1..4 {
             let words = pages * page_words();
-            let (device, map) = mapped_of(cx, words);
-            device.enable(KCOV_TRACE_CMP).expect("enabled");
-            mark(&map, SENTINEL);
-            map.reset();
+            let (device, map) = collecting_of(cx, words, KCOV_TRACE_CMP);
+            mark_from(&map, 0);
             fill_up(&map);
             assert_eq!(map.count(), capacity(words));
             let used = 1 + index(capacity(words)) * 4;
             assert!(!map.copy(1, used - 1).iter().any(is_sentinel), "all records are there");
-            let rest = map.copy(used, map.words() - used);
-            assert!(!rest.is_empty() && rest.iter().all(is_sentinel), "and no more");
+            assert!(used < map.words() && is_marked_from(&map, used), "and no more");
             device.disable().expect("disabled");
         }
     }),
     check("cmp.full.full-buffer-keeps-its-records", |cx| {
         full_buffer_keeps_its_records(cx, KCOV_TRACE_CMP);
     }),
-    check("cmp.full.stored-count-places-the-next-record", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.full.stored-count-places-the-next-record", page_of_cmps, |_, _device, map| {
         next_follows_stored_count(&map, 20, 4);
     }),
-    check("cmp.full.stored-count-of-capacity", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.full.stored-count-of-capacity", page_of_cmps, |_, _device, map| {
         nothing_is_written(&map, capacity(page_words()));
         nothing_is_written(&map, capacity(page_words()) + 1);
     }),

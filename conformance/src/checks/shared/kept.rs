@@ -1,6 +1,6 @@
 //! Operations that change no word of a buffer, including the count. The same for both modes.
 
-use crate::checks::prelude::*;
+use super::*;
 
 /// Panics if the operation changes a word of the buffer, whether it succeeds or fails.
 #[track_caller]
@@ -37,8 +37,7 @@ pub(super) fn records_outlast<T>(map: &Map, mode: u32, operation: impl FnOnce() 
 #[track_caller]
 fn changes_nothing<T>(cx: &Context, mode: u32, operation: impl Fn(&Device) -> T) {
     let (device, map) = mapped_page(cx);
-    mark(&map, SENTINEL);
-    map.store(0, 5);
+    mark_from(&map, 5);
     unchanged(&map, || operation(&device));
 
     device.enable(mode).expect("enabled");

@@ -9,18 +9,15 @@ mod fork;
 pub(crate) mod full;
 pub(crate) mod kept;
 mod map;
-mod open;
+pub(crate) mod open;
 pub(crate) mod pc;
 pub(crate) mod thread;
 mod turns;
 
-use crate::check::{Check, Context};
-use crate::errno::Result;
-use crate::raw::{Device, Gate, KCOV_TRACE_PC, Map, call, page_words, word_bytes};
+use super::prelude::*;
 use crate::system::checks as system;
 use std::fmt::Debug;
 
-/// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     map::CHECKS,
@@ -54,7 +51,6 @@ pub(crate) fn is_sentinel(word: &u64) -> bool {
     *word == SENTINEL || (word_bytes() == 4 && *word == SENTINEL & 0xffff_ffff)
 }
 
-/// Opens the device.
 pub(crate) fn open(cx: &Context) -> Device {
     Device::open(cx.device()).expect("the device opens")
 }
@@ -62,6 +58,13 @@ pub(crate) fn open(cx: &Context) -> Device {
 /// Opens the device and sets a buffer size of this many words.
 pub(crate) fn sized(cx: &Context, words: u64) -> Device {
     let device = open(cx);
+    device.init_trace(words).expect("the size is accepted");
+    device
+}
+
+/// The same with a descriptor of this access mode.
+pub(crate) fn sized_with(cx: &Context, access: OFlag, words: u64) -> Device {
+    let device = Device::open_with(cx.device(), access).expect("the device opens");
     device.init_trace(words).expect("the size is accepted");
     device
 }
@@ -82,6 +85,13 @@ pub(crate) fn mapped_of(cx: &Context, words: u64) -> (Device, Map) {
     (device, map)
 }
 
+/// Maps a buffer of this many words, and enables the device in this mode.
+pub(crate) fn collecting_of(cx: &Context, words: u64, mode: u32) -> (Device, Map) {
+    let (device, map) = mapped_of(cx, words);
+    device.enable(mode).expect("enabled");
+    (device, map)
+}
+
 /// Sets the documented buffer size, and enables the device in this mode.
 pub(crate) fn enabled(cx: &Context, mode: u32) -> Device {
     let device = sized(cx, COVER_SIZE);
@@ -91,9 +101,52 @@ pub(crate) fn enabled(cx: &Context, mode: u32) -> Device {
 
 /// Maps a buffer of the documented size, and enables the device in this mode.
 pub(crate) fn collecting(cx: &Context, mode: u32) -> (Device, Map) {
-    let (device, map) = mapped(cx);
-    device.enable(mode).expect("enabled");
-    (device, map)
+    collecting_of(cx, COVER_SIZE, mode)
+}
+
+/// A device with the documented buffer size.
+pub(crate) fn usual(cx: &Context) -> Device {
+    sized(cx, COVER_SIZE)
+}
+
+/// A device with a buffer of one page.
+pub(crate) fn one_page(cx: &Context) -> Device {
+    sized(cx, page_words())
+}
+
+/// A device with a buffer of two pages.
+pub(crate) fn two_pages(cx: &Context) -> Device {
+    sized(cx, 2 * page_words())
+}
+
+/// A device that traces this thread.
+pub(crate) fn enabled_pc(cx: &Context) -> Device {
+    enabled(cx, KCOV_TRACE_PC)
+}
+
+/// A device that traces this thread, with its buffer.
+pub(crate) fn collecting_pc(cx: &Context) -> (Device, Map) {
+    collecting(cx, KCOV_TRACE_PC)
+}
+
+/// The same in comparison mode.
+pub(crate) fn collecting_cmp(cx: &Context) -> (Device, Map) {
+    collecting(cx, KCOV_TRACE_CMP)
+}
+
+/// A device that traces this thread, with a buffer of one page.
+pub(crate) fn page_of_pcs(cx: &Context) -> (Device, Map) {
+    collecting_of(cx, page_words(), KCOV_TRACE_PC)
+}
+
+/// The same in comparison mode.
+pub(crate) fn page_of_cmps(cx: &Context) -> (Device, Map) {
+    collecting_of(cx, page_words(), KCOV_TRACE_CMP)
+}
+
+/// A device with a buffer for the records of an exec.
+pub(crate) fn mapped_exec(cx: &Context) -> (Device, Map) {
+    mapped_of(cx, EXEC_WORDS)
 }
 
 /// Whether the calling thread is traced into `map`.
@@ -101,6 +154,13 @@ pub(crate) fn is_traced(map: &Map) -> bool {
     map.reset();
     call();
     map.count() > 0
+}
+
+/// Asserts that this thread can enable the device, and is then traced.
+#[track_caller]
+pub(crate) fn traces(device: &Device, map: &Map) {
+    assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
+    assert!(is_traced(map), "this thread is traced");
 }
 
 /// The modes that the kernel was built with.
@@ -117,6 +177,29 @@ pub(crate) fn modes(cx: &Context) -> impl Iterator<Item = u32> {
 pub(crate) fn mark(map: &Map, value: u64) {
     map.store(0, (map.bytes() / word_bytes()) as u64);
     map.fill(1, value);
+}
+
+/// Stores a count, and [`SENTINEL`] in all other words.
+pub(crate) fn mark_from(map: &Map, count: u64) {
+    mark(map, SENTINEL);
+    map.store(0, count);
+}
+
+/// Whether the rest of the mapping, from this word on, holds nothing but sentinels.
+pub(crate) fn is_marked_from(map: &Map, first: usize) -> bool {
+    map.copy(first, map.words() - first).iter().all(is_sentinel)
+}
+
+pub(crate) fn is_zero(map: &Map) -> bool {
+    (0..map.words()).all(|word| map.load(word) == 0)
+}
+
+/// Panics unless the words of comparisons are such: each begins with a type and ends with an address.
+#[track_caller]
+pub(crate) fn are_comparisons(words: &[u64]) {
+    for record in words.chunks_exact(4) {
+        assert!(record[0] < 8 && record[3] >= 4096 && record[3] != u64::MAX, "{record:#x?}");
+    }
 }
 
 /// Converts a number of words to an index.
@@ -197,7 +280,7 @@ impl Context {
         assert_eq!(stored, None, "a refusal stores no word");
         assert_eq!(
             after, before,
-            "a refusal leaves this thread traced as it was, and able to enable the device or not"
+            "a refusal leaves the tracing, and whether this thread can enable"
         );
     }
 }

@@ -1,11 +1,19 @@
 //! Opening the device file, its file operations, unknown requests and `KCOV_INIT_TRACE`.
 
 use super::full::is_filled;
-use crate::checks::prelude::*;
-use crate::errno::Errno;
+use super::*;
 use crate::system::checks::open::unknown_are_refused;
-use nix::fcntl::OFlag;
+use nix::sys::uio::{pread, pwrite};
 use nix::unistd::{Whence, lseek};
+
+/// Asserts that a call on a sized device is refused.
+#[track_caller]
+pub(crate) fn call_is_refused<T: std::fmt::Debug>(
+    cx: &Context,
+    call: impl FnOnce(&Device) -> nix::Result<T>,
+) {
+    cx.refused(call(&sized(cx, page_words())).map_err(Errno::from));
+}
 
 pub(crate) const CHECKS: &[Check] = &[
     check("open.instances-are-independent", |cx| {
@@ -26,43 +34,31 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(device.disable(), Ok(()), "{mode:?}");
         }
     }),
-    check("open.read-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::unistd::read(&device, &mut [0; 8]).map_err(Errno::from));
-    }),
-    check("open.write-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::unistd::write(&device, &[0; 8]).map_err(Errno::from));
-    }),
+    check("open.read-is-refused", |cx| call_is_refused(cx, |it| read(it, &mut [0; 8]))),
+    check("open.write-is-refused", |cx| call_is_refused(cx, |it| write(it, &[0; 8]))),
     check("open.positioned-read-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::sys::uio::pread(&device, &mut [0; 8], 0).map_err(Errno::from));
+        call_is_refused(cx, |it| pread(it, &mut [0; 8], 0));
     }),
     check("open.positioned-write-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::sys::uio::pwrite(&device, &[0; 8], 0).map_err(Errno::from));
+        call_is_refused(cx, |it| pwrite(it, &[0; 8], 0))
     }),
     check("open.seek-is-refused", |cx| {
         for whence in [Whence::SeekSet, Whence::SeekCur, Whence::SeekEnd] {
-            let device = sized(cx, page_words());
-            cx.refused(lseek(&device, 0, whence).map_err(Errno::from));
+            call_is_refused(cx, |it| lseek(it, 0, whence));
         }
     }),
     check("request.unknown-before-sizing-is-refused", |cx| unknown_are_refused(cx, &open(cx))),
     check("request.unknown-when-sized-is-refused", |cx| {
         unknown_are_refused(cx, &sized(cx, COVER_SIZE));
     }),
-    check("request.unknown-while-enabled-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("request.unknown-while-enabled-is-refused", enabled_pc, |cx, device| {
         unknown_are_refused(cx, &device);
         device.disable().expect("it is still enabled");
     }),
-    check("request.unknown-from-other-thread-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("request.unknown-from-other-thread-is-refused", enabled_pc, |cx, device| {
         thread(|| unknown_are_refused(cx, &device));
     }),
-    check("size.sets-the-buffer-size", |cx| {
-        let device = open(cx);
+    on_device("size.sets-the-buffer-size", open, |_, device| {
         assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
         let map = device.map(COVER_SIZE).expect("a buffer of that size");
         map.store(map.words() - 1, 1);
@@ -81,15 +77,13 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(device.disable(), Ok(()), "{words} words");
         }
     }),
-    check("size.buffer-is-zeroed", |cx| {
-        let (_device, map) = mapped(cx);
-        assert!(map.copy(0, map.words()).iter().all(|&word| word == 0));
+    on_buffer("size.buffer-is-zeroed", mapped, |_, _device, map| {
+        assert!(is_zero(&map));
     }),
     check("size.second-time-is-refused", |cx| {
         cx.refused_by(&sized(cx, COVER_SIZE), |device| device.init_trace(COVER_SIZE));
     }),
-    check("size.second-time-other-size-is-refused", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("size.second-time-other-size-is-refused", mapped, |cx, device, map| {
         cx.refused_by(&device, |device| device.init_trace(2 * COVER_SIZE));
         assert!(device.map(COVER_SIZE + page_words()).is_err(), "the first size holds");
         cx.refused_by(&device, |device| device.init_trace(COVER_SIZE / 2));
@@ -97,27 +91,23 @@ pub(crate) const CHECKS: &[Check] = &[
         device.enable(KCOV_TRACE_PC).expect("enabled");
         is_filled(&map);
     }),
-    check("size.second-time-while-enabled-is-refused", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("size.second-time-while-enabled-is-refused", collecting_pc, |cx, device, map| {
         for words in [COVER_SIZE, COVER_SIZE / 2, 2 * COVER_SIZE] {
             cx.refused_by(&device, |device| device.init_trace(words));
         }
         is_filled(&map);
     }),
-    check("size.second-time-after-disable-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("size.second-time-after-disable-is-refused", enabled_pc, |cx, device| {
         device.disable().expect("disabled");
         cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
     }),
-    check("size.range-comes-before-state", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("size.range-comes-before-state", mapped, |cx, device, map| {
         cx.refused_by(&device, |device| device.init_trace(0));
         cx.refused_by(&device, |device| device.init_trace(max_words() + 1));
         device.enable(KCOV_TRACE_PC).expect("enabled");
         is_filled(&map);
     }),
-    check("size.refusal-leaves-device-unsized", |cx| {
-        let device = open(cx);
+    on_device("size.refusal-leaves-device-unsized", open, |_, device| {
         assert!(device.init_trace(0).is_err());
         assert!(device.map(page_words()).is_err());
         assert_eq!(device.init_trace(page_words()), Ok(()));

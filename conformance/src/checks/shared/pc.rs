@@ -1,10 +1,8 @@
 //! Program counters: what is recorded, and where.
 
-use crate::checks::prelude::*;
+use super::*;
 use crate::system::checks::calls::seek_nowhere;
-use nix::unistd::{getcwd, pipe, read, write};
-use std::collections::{BTreeSet, HashMap};
-use std::io::{Read as _, Write as _};
+use nix::unistd::getcwd;
 use std::os::unix::net::UnixStream;
 
 /// The records of one call.
@@ -19,8 +17,7 @@ pub(crate) fn records(map: &Map, traced: impl Fn()) -> Vec<u64> {
 /// The buffer after one call and the disable request. All other words still have the sentinel.
 fn marked(cx: &Context) -> Map {
     let (device, map) = collecting(cx, KCOV_TRACE_PC);
-    mark(&map, SENTINEL);
-    map.reset();
+    mark_from(&map, 0);
     call();
     device.disable().expect("disabled");
     map
@@ -63,23 +60,19 @@ fn memory() {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("pc.single-call", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.single-call", collecting_pc, |_, _device, map| {
         assert!(!records(&map, call).is_empty());
         assert!(at_times(|| records(&map, || ()).is_empty()), "without a call there is nothing");
     }),
-    check("pc.tail-of-enable-is-recorded", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.tail-of-enable-is-recorded", collecting_pc, |_, _device, map| {
         assert!(map.count() > 0);
     }),
-    check("pc.head-of-disable-is-recorded", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.head-of-disable-is-recorded", collecting_pc, |_, device, map| {
         map.reset();
         device.disable().expect("disabled");
         assert!(map.count() > 0);
     }),
-    check("pc.storing-zero-starts-over", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.storing-zero-starts-over", collecting_pc, |_, _device, map| {
         (0..100).for_each(|_| call());
         let many = map.count();
         let has_fewer = || {
@@ -98,8 +91,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let written = (1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count();
         assert_eq!(written, count);
     }),
-    check("pc.records-follow-the-count", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.records-follow-the-count", collecting_pc, |_, _device, map| {
         // Each record is a kernel address: none is null, and all are close together.
         let records = records(&map, call);
         let least = *records.iter().min().expect("a record");
@@ -123,8 +115,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let map = marked(cx);
         let count = super::index(map.count());
         assert!(count > 0);
-        let behind = map.copy(1 + count, map.words() - 1 - count);
-        assert!(behind.iter().all(is_sentinel));
+        assert!(is_marked_from(&map, 1 + count));
     }),
     check("pc.same-call-same-records", |cx| {
         const ROUNDS: usize = 64;
@@ -135,22 +126,16 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         // "More or less": an interrupt may add records to some rounds.
         let (usual, times) = seen.iter().max_by_key(|(_, times)| **times).expect("rounds");
-        assert!(
-            *times >= ROUNDS / 2,
-            "the most frequent of {} outcomes came {times} times",
-            seen.len()
-        );
+        assert!(*times >= ROUNDS / 2, "of {} outcomes, none came over {times} times", seen.len());
         assert!(!usual.is_empty());
     }),
-    check("pc.other-call-other-records", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.other-call-other-records", collecting_pc, |_, _device, map| {
         let set = |traced: fn()| records(&map, traced).into_iter().collect::<BTreeSet<_>>();
         let (read, seek) = (set(call), set(seek_nowhere));
         assert!(read.difference(&seek).next().is_some(), "read has records of its own");
         assert!(seek.difference(&read).next().is_some(), "lseek has records of its own");
     }),
-    check("pc.nothing-while-blocked", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("pc.nothing-while-blocked", mapped, |_, device, map| {
         let asleep = || {
             let before = settled(&map);
             assert!(before > 0, "it was traced before it blocked");

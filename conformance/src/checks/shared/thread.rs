@@ -1,6 +1,6 @@
 //! Threads: which one is traced, and what a thread's end does.
 
-use crate::checks::prelude::*;
+use super::*;
 use std::sync::mpsc::channel;
 
 /// Counts the records that many calls of this thread add to a mapping whose owner is blocked.
@@ -18,13 +18,11 @@ pub(crate) fn added_records(map: &Map, words: usize) -> u64 {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("thread.only-the-enabling-one-is-traced", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("thread.only-the-enabling-one-is-traced", mapped, |_, device, map| {
         while_other_is_enabled(&device, || assert_eq!(added_by_calls(&map), 0));
         assert!(map.count() > 0, "the other one was traced");
     }),
-    check("thread.new-one-is-not-traced", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("thread.new-one-is-not-traced", collecting_pc, |_, _device, map| {
         let added = || {
             // The enabled thread has recorded the start, and blocks in join.
             let _ = settled(&map);
@@ -67,14 +65,12 @@ pub(crate) const CHECKS: &[Check] = &[
                 }
                 enabled.iter().for_each(|(go, _)| go.send(()).expect("received"));
                 enabled.iter().for_each(|(_, made)| made.recv().expect("a call"));
-                let grown =
-                    all_settled(&maps).into_iter().zip(&counts).all(|(now, last)| now > *last);
-                assert!(grown, "all {threads} threads are traced at once");
+                let mut grown = all_settled(&maps).into_iter().zip(&counts);
+                assert!(grown.all(|(now, last)| now > *last), "all {threads} are traced at once");
             });
         }
     }),
-    check("thread.one-at-a-time-per-device", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("thread.one-at-a-time-per-device", mapped, |_, device, map| {
         while_other_is_enabled(&device, || {
             assert!(device.enable(KCOV_TRACE_PC).is_err());
             assert_eq!(added_by_calls(&map), 0);
@@ -89,22 +85,17 @@ pub(crate) const CHECKS: &[Check] = &[
             device.disable().expect("disabled");
         }
     }),
-    check("thread.exit-frees-for-next-thread", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("thread.exit-frees-for-next-thread", usual, |_, device| {
         for round in 0..10 {
             let enabled = thread(|| enable_freed(&device, KCOV_TRACE_PC));
             assert_eq!(enabled, Ok(()), "round {round}");
         }
     }),
-    check("thread.exit-keeps-the-records", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("thread.exit-keeps-the-records", mapped, |_, device, map| {
         let count = thread(|| {
-            device.enable(KCOV_TRACE_PC).expect("enabled");
-            map.reset();
-            call();
+            traces(&device, &map);
             map.count()
         });
-        assert!(count > 0);
         assert!(map.count() >= count);
         assert!(map.load(1) != 0);
     }),
@@ -136,30 +127,21 @@ pub(crate) const CHECKS: &[Check] = &[
                     let Some((ask, answers, _)) = thread else { continue };
                     ask.send(()).expect("the thread listens");
                     assert!(answers.recv().expect("an answer") > 0, "thread {number} is traced");
-                    assert!(
-                        device.enable(KCOV_TRACE_PC).is_err(),
-                        "thread {number} has its device"
-                    );
+                    assert!(device.enable(KCOV_TRACE_PC).is_err(), "{number} has its device");
                 }
                 if let Some((device, _)) = end.map(|end| &buffers[end]) {
-                    assert_eq!(
-                        enable_freed(device, KCOV_TRACE_PC),
-                        Ok(()),
-                        "nobody has it enabled"
-                    );
+                    enable_freed(device, KCOV_TRACE_PC).expect("nobody has it enabled");
                     device.disable().expect("disabled");
                 }
             }
         });
     }),
-    check("thread.mode-changes-from-one-to-the-next", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("thread.mode-changes-from-one-to-the-next", mapped, |_, device, map| {
         for round in 0..6 {
             let (mode, stride) = [(KCOV_TRACE_PC, 1), (KCOV_TRACE_CMP, 4)][round % 2];
             let records = thread(|| {
                 enable_freed(&device, mode).expect("the thread before has ended");
-                mark(&map, SENTINEL);
-                map.reset();
+                mark_from(&map, 0);
                 call();
                 map.copy(1, stride * index(map.count()))
             });

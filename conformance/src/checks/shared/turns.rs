@@ -3,9 +3,8 @@
 
 use super::cmp::{Comparison, collect};
 use super::pc::records;
-use crate::checks::prelude::*;
+use super::*;
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
-use std::collections::HashMap;
 use std::ffi::CString;
 
 /// How often the loops run. The compiler may have peeled off the first or last turn, so checks
@@ -127,14 +126,12 @@ fn is_built_by_clang() -> bool {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("pc.turns.block-that-follows-itself", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.turns.block-that-follows-itself", collecting_pc, |_, _device, map| {
         let in_a_row = longest_of(&map, 1, skip_slashes);
         let more = in_a_row.map(|records| records.wrapping_sub(in_a_row[0]));
         assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "records in a row: {in_a_row:?}");
     }),
-    check("pc.turns.blocks-that-take-turns", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.turns.blocks-that-take-turns", collecting_pc, |_, _device, map| {
         // The compiler decides how many blocks a turn has.
         let by_blocks = [2, 3, 4].map(|blocks| (blocks, longest_of(&map, blocks, poll_nothing)));
         let found = by_blocks.iter().any(|(blocks, in_turns)| {
@@ -143,8 +140,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert!(found, "blocks of a turn, and records in turns: {by_blocks:?}");
     }),
-    check("pc.turns.each-turn-is-recorded-alike", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.turns.each-turn-is-recorded-alike", collecting_pc, |_, _device, map| {
         // The compiler may have unrolled the loops eight times, and the kernel may copy a path in
         // words of eight bytes. It handles long paths, and many descriptors, in another way.
         for (call, step, most) in [(skip_slashes as fn(usize), 8, 8), (poll_nothing, 8, 2)] {
@@ -172,10 +168,6 @@ pub(crate) const CHECKS: &[Check] = &[
             }
         });
         let more = times.map(|count| count.wrapping_sub(times[0]));
-        assert_eq!(
-            more,
-            TURNS.map(|turns| turns - TURNS[0]),
-            "comparisons in each call: {times:?}"
-        );
+        assert_eq!(more, TURNS.map(|turns| turns - TURNS[0]), "in each call: {times:?}");
     }),
 ];

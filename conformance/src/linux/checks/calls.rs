@@ -55,13 +55,8 @@ pub(crate) fn compare_byte() {
 pub(crate) fn compare_bytes() {
     let file = memfd_create("locked", MFdFlags::empty()).expect("a file");
     for kind in [libc::F_RDLCK, libc::F_WRLCK] {
-        let lock = libc::flock {
-            l_type: kind as libc::c_short,
-            l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: 0,
-            l_len: 1,
-            l_pid: 0,
-        };
+        // Relative to the start: `SEEK_SET` is 0.
+        let lock = libc::flock { l_type: kind as _, l_whence: 0, l_start: 0, l_len: 1, l_pid: 0 };
         fcntl(&file, FcntlArg::F_SETLK(&lock)).expect("a lock of this process");
     }
 }

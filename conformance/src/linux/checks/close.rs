@@ -1,11 +1,9 @@
 //! What closing and the end of a thread free.
 
-use crate::checks::prelude::*;
-use std::io::Read as _;
+use super::*;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("close.last-descriptor-by-other-thread", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.last-descriptor-by-other-thread", mapped, |_, device, map| {
         let duplicate = device.duplicate().expect("a duplicate");
         // A mapping would keep the device open. The pipe holds only the page with the count.
         let mut page = map.first_page_in_pipe(2).expect("a pipe");

@@ -3,15 +3,13 @@
 
 pub(super) mod operands;
 
-use super::calls::{self, WIDE};
+use super::calls::{self};
 use super::pc::DELIVERY;
 use super::pc::{in_no_tick, in_none_of, spin};
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::cmp::{Comparison, collect, collects};
 use crate::checks::shared::exec::goes_on_in_a_new_program;
-use crate::checks::shared::full::{enabled_page, fill_up, nothing_is_written};
 use crate::checks::shared::thread::added_records;
-use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 
 /// Asserts that the call compares `operand` as this type. Returns the other operands.
 #[track_caller]
@@ -63,8 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let cases = compared(cx, calls::switch_over_long, kcov_cmp_size(3) | KCOV_CMP_CONST, WIDE);
         assert!(cases.contains(&0) && cases.contains(&1), "{cases:x?}");
     }),
-    check("cmp.full.last-record-is-whole", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.full.last-record-is-whole", page_of_cmps, |_, _device, map| {
         fill_up(&map);
         let last = map.copy(1 + (index(map.count()) - 1) * 4, 4);
         // As in every record, the first word is a type and the last one an address.
@@ -78,21 +75,18 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(device.disable(), Ok(()), "{words} words");
         }
     }),
-    check("cmp.full.stored-count-beyond-capacity", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.full.stored-count-beyond-capacity", page_of_cmps, |_, _device, map| {
         // After each of the last three counts, the next record's end wraps to a small offset.
         for count in [page_words(), 1 << 32, 1 << 62, (1 << 59) - 1, u64::MAX] {
             nothing_is_written(&map, count);
         }
     }),
-    check("cmp.life.new-thread-is-not-traced", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.life.new-thread-is-not-traced", collecting_cmp, |_, _device, map| {
         // The enabled thread blocks in the join.
         assert_eq!(thread(|| added_after_reset(&map)), 0);
         collects(&map);
     }),
-    check("cmp.life.forked-child-is-not-traced", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.life.forked-child-is-not-traced", collecting_cmp, |_, _device, map| {
         // The parent blocks until the child sends its result.
         assert_eq!(child(|| added_after_reset(&map)), 0);
         collects(&map);

@@ -1,9 +1,7 @@
 //! Requests without memory: each allocation of each request fails once.
 
 use super::truncate::collects;
-use crate::checks::prelude::*;
-use crate::errno::{Errno, Result};
-use std::time::Duration;
+use super::*;
 
 /// More allocations than any request makes.
 const MOST: u32 = 500;
@@ -84,8 +82,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert!(refused > 0, "{failed} allocations failed and nobody minded");
     }),
-    check("faults.remote-enable-without-memory", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("faults.remote-enable-without-memory", mapped_page, |cx, device, map| {
         let handles = (1..9).map(super::remote::usb).collect();
         let remote = Remote { common: super::remote::common(), handles, ..Remote::default() };
         let count = || {
@@ -111,8 +108,7 @@ pub(crate) const CHECKS: &[Check] = &[
         device.disable().expect("disabled");
         collects(&device, &map);
     }),
-    check("faults.enable-allocates-nothing", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("faults.enable-allocates-nothing", mapped_page, |_, device, map| {
         let mut faults = Faults::ready();
         let (enabled, hit) = faults.at(1, || device.enable(KCOV_TRACE_PC));
         assert!(enabled.is_ok() && !hit, "{enabled:?}");

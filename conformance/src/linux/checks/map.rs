@@ -1,24 +1,14 @@
 //! `mmap`.
 
-use super::LARGE;
 use super::remote::enabled;
 use super::truncate::fault;
-use crate::checks::prelude::*;
-use crate::errno::Result;
-use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE};
-use nix::fcntl::OFlag;
+use super::*;
 use nix::sys::mman::{MmapAdvise, madvise};
-use nix::sys::signal::Signal;
-use nix::unistd::{pipe, read, write};
-use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::ptr::NonNull;
 
-const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
-
 fn map_of_descriptor(cx: &Context, access: OFlag, prot: i32) -> Result<Map> {
-    let device = Device::open_with(cx.device(), access).expect("the device opens");
-    device.init_trace(page_words()).expect("sized");
+    let device = sized_with(cx, access, page_words());
     device.map_with(page_size(), 0, prot, MAP_SHARED)
 }
 
@@ -29,27 +19,19 @@ pub(crate) const CHECKS: &[Check] = &[
             cx.refused_by(&device, |device| device.map(pages * page_words()));
         }
     }),
-    check("map.offset-is-refused", |cx| {
-        let device = sized(cx, 2 * page_words());
+    on_device("map.offset-is-refused", two_pages, |cx, device| {
         let page = page_size();
         for (pages, offset) in [(2, 1), (1, 1), (2, 2)] {
             let offset = i64::try_from(offset * page).expect("an offset");
-            cx.refused_by(&device, |device| {
-                device.map_with(pages * page, offset, READ_WRITE, MAP_SHARED)
-            });
+            cx.refused_by(&device, |it| it.map_with(pages * page, offset, READ_WRITE, MAP_SHARED));
         }
     }),
-    check("map.negative-offset-is-refused", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.negative-offset-is-refused", one_page, |cx, device| {
         let offset = -i64::try_from(page_size()).expect("an offset");
-        cx.refused_by(&device, |device| {
-            device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED)
-        });
+        cx.refused_by(&device, |it| it.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
         // The offset is checked before the access mode of the file descriptor.
         let device = Device::open_with(cx.device(), OFlag::O_WRONLY).expect("the device opens");
-        cx.refused_by(&device, |device| {
-            device.map_with(page_size(), offset, READ_WRITE, MAP_SHARED)
-        });
+        cx.refused_by(&device, |it| it.map_with(page_size(), offset, READ_WRITE, MAP_SHARED));
     }),
     check("map.part-of-a-page-is-refused", |cx| {
         for words in [2, page_words() - 1, page_words() + 1] {
@@ -76,8 +58,7 @@ pub(crate) const CHECKS: &[Check] = &[
             cx.refused(map.remap(2 * page_size(), libc::MREMAP_MAYMOVE));
         }
     }),
-    check("map.remapping-that-leaves-the-old-is-refused", |cx| {
-        let (_device, map) = mapped_page(cx);
+    on_buffer("map.remapping-that-leaves-the-old-is-refused", mapped_page, |cx, _device, map| {
         cx.refused(map.remap(page_size(), libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP));
     }),
     check("map.shrink", |cx| {
@@ -99,14 +80,12 @@ pub(crate) const CHECKS: &[Check] = &[
         let again = device.map(2 * page_words()).expect("a new mapping");
         assert_eq!((again.load(word), fault(&map, word)), (5, signal));
     }),
-    check("map.moved", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("map.moved", mapped_page, |_, device, map| {
         map.store(map.words() - 1, 5);
         let place = Map::anonymous(page_size()).expect("a place");
         let map = map.move_to(place.with_width(&device.width)).expect("it is moved");
         assert_eq!(map.load(map.words() - 1), 5);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        assert!(is_traced(&map));
+        traces(&device, &map);
     }),
     check("map.every-page-of-a-large-buffer", |cx| {
         let (device, map) = mapped_of(cx, LARGE);
@@ -120,16 +99,13 @@ pub(crate) const CHECKS: &[Check] = &[
         call();
         assert_ne!(map.load(last), 0, "the kernel's last record is seen");
     }),
-    check("map.made-writable-later", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.made-writable-later", one_page, |_, device| {
         let map =
             device.map_with(page_size(), 0, PROT_READ, MAP_SHARED).expect("a mapping to read");
         assert_eq!(map.protect_from(0, READ_WRITE), Ok(()));
-        device.enable(KCOV_TRACE_PC).expect("enabled");
-        assert!(is_traced(&map));
+        traces(&device, &map);
     }),
-    check("map.read-by-another-process", |cx| {
-        let (_device, map) = mapped_page(cx);
+    on_buffer("map.read-by-another-process", mapped_page, |_, _device, map| {
         map.store32(8, 5);
         let memory = format!("/proc/{}/mem", std::process::id());
         let place = map.address().expose_provenance() as u64 + 8;
@@ -141,8 +117,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert_eq!(seen, 5);
     }),
-    check("map.enabled-by-another-process", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("map.enabled-by-another-process", usual, |_, device| {
         let ((told, tells), (go, goes)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
         let child = Child::start(|| {
             device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -159,11 +134,8 @@ pub(crate) const CHECKS: &[Check] = &[
         child.end();
         assert!(map.count() > count, "the child is still traced");
     }),
-    check("map.keeps-sections-that-run", |cx| {
-        let (device, map) = enabled(cx);
-        let copies = Copies::new().expect("a ring");
-        copies.begin();
-        copies.wait();
+    on_buffer("map.keeps-sections-that-run", enabled, |_, device, map| {
+        let copies = Copies::held().expect("a ring");
         assert_eq!(settled(&map), 0, "its section has not ended");
         device.map(COVER_SIZE).expect("a second mapping").unmap().expect("unmapped");
         copies.give();

@@ -14,19 +14,21 @@ mod race;
 mod remote;
 mod truncate;
 
-use crate::check::Check;
-use crate::checks::shared::mapped_of;
-use crate::errno::Result;
-use crate::raw::{Device, KCOV_TRACE_CMP, KCOV_TRACE_PC};
+use crate::checks::prelude::*;
+use crate::checks::shared::exec::traced_helper;
+use crate::checks::shared::full::{enabled_page, fill_up, is_filled, nothing_is_written};
+use crate::checks::shared::kept::unchanged;
+use calls::{CASES, MAGIC, WIDE, compare_argument, seek_nowhere, switch_over_argument};
+use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Uid, setuid};
 
-pub(crate) use open::max_words;
+pub(crate) use self::open::max_words;
 
-/// The system's name.
 pub const WORD: &str = "linux";
 
 pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
 
-/// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     map::CHECKS,

@@ -1,22 +1,18 @@
 //! Opening the device file, its file operations, `KCOV_INIT_TRACE`, unknown requests, and those of
 //! programs with another word width.
 
-use super::LARGE;
 use super::remote::enabled_for;
-use crate::checks::prelude::*;
-use crate::errno::{Errno, Result};
+use super::*;
+use crate::checks::shared::open::call_is_refused;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::{
     KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
     KCOV_REMOTE_ENABLE, kcov_init_trace_max,
 };
-use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
-use nix::unistd::{Uid, setuid};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Barrier;
@@ -30,7 +26,6 @@ fn private_mounts() {
     mount(NOTHING, "/", NOTHING, private, NOTHING).expect("private mounts");
 }
 
-/// The maximum size in words.
 pub(crate) fn max_words() -> u64 {
     kcov_init_trace_max(word_bytes() as u64)
 }
@@ -38,21 +33,12 @@ pub(crate) fn max_words() -> u64 {
 const ENCODING: Encoding = Encoding::LINUX_NATIVE;
 
 /// Neighbours of the known numbers, and requests of other devices.
-const UNKNOWN: &[u32] = &[
-    ENCODING.io(b'c', 0),
-    ENCODING.io(b'c', 1),
-    ENCODING.io(b'c', 99),
-    ENCODING.io(b'c', 102),
-    ENCODING.io(b'c', 255),
-    ENCODING.io(b'd', 100),
-    ENCODING.iow(b'c', 1, 8),
-    ENCODING.iow(b'c', 100, 8),
-    ENCODING.iow(b'c', 102, 16),
-    ENCODING.ior(b'c', 102, 24),
-    0x5401,
-    0,
-    u32::MAX,
-];
+fn unknown() -> impl Iterator<Item = u32> {
+    let io = [0, 1, 99, 102, 255].map(|number| ENCODING.io(b'c', number));
+    let iow = [(1, 8), (100, 8), (102, 16)].map(|(number, size)| ENCODING.iow(b'c', number, size));
+    let others = [ENCODING.io(b'd', 100), ENCODING.ior(b'c', 102, 24), 0x5401, 0, u32::MAX];
+    io.into_iter().chain(iow).chain(others)
+}
 
 fn known() -> [u32; 4] {
     [init_trace_request(), KCOV_ENABLE, KCOV_DISABLE, KCOV_REMOTE_ENABLE]
@@ -68,7 +54,7 @@ fn near_misses() -> impl Iterator<Item = u32> {
 /// Issues each of them with several kinds of arguments.
 #[track_caller]
 pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
-    for &number in UNKNOWN {
+    for number in unknown() {
         cx.refused_by(device, |device| {
             cx.refused(device.request(number, 0));
             cx.refused(device.request(number, 1));
@@ -94,8 +80,9 @@ pub(crate) const CHECKS: &[Check] = &[
             private_mounts();
             umount2(directory, MntFlags::MNT_DETACH).expect("debugfs is unmounted");
             let without = Device::open(cx.device()).err();
-            mount(Some("none"), directory, Some("debugfs"), MsFlags::empty(), NOTHING)
-                .expect("debugfs is mounted");
+            let mounted =
+                mount(Some("none"), directory, Some("debugfs"), MsFlags::empty(), NOTHING);
+            mounted.expect("debugfs is mounted");
             (without, Device::open(cx.device()).err())
         });
         assert_eq!(tried, (Some(Errno(libc::ENOENT)), None));
@@ -117,18 +104,14 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused(tried);
     }),
     check("open.poll-is-refused", |cx| {
-        let device = sized(cx, page_words());
         let epoll = Epoll::new(EpollCreateFlags::empty()).expect("epoll");
-        let event = EpollEvent::new(EpollFlags::EPOLLIN, 0);
-        cx.refused(epoll.add(&device, event).map_err(Errno::from));
+        call_is_refused(cx, |it| epoll.add(it, EpollEvent::new(EpollFlags::EPOLLIN, 0)));
     }),
     check("open.many-at-once", |cx| {
         // Fewer than the number of files that a process may open by default.
         let devices: Vec<_> = (0..500).map(|_| sized(cx, page_words())).collect();
-        assert!(
-            devices.iter().all(|device| device.init_trace(page_words()).is_err()),
-            "all have a size"
-        );
+        let is_sized = |device: &Device| device.init_trace(page_words()).is_err();
+        assert!(devices.iter().all(is_sized), "all have a size");
     }),
     check("open.not-built-in-is-refused", |cx| {
         let directory = cx.device().parent().expect("a directory");
@@ -137,8 +120,7 @@ pub(crate) const CHECKS: &[Check] = &[
             cx.refused(Device::open_with(cx.device(), flags));
         }
     }),
-    check("size.least", |cx| {
-        let device = open(cx);
+    on_device("size.least", open, |_, device| {
         assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Ok(()));
         // The device has a size now, but not that of a page.
         assert_eq!(device.init_trace(KCOV_INIT_TRACE_MIN), Err(Errno(libc::EBUSY)));
@@ -164,21 +146,16 @@ pub(crate) const CHECKS: &[Check] = &[
         // Each buffer may get the pages of the one before.
         for round in 0..4 {
             let (_device, map) = mapped_of(cx, LARGE);
-            let other = (0..map.words()).find(|&word| map.load(word) != 0);
-            assert_eq!(other, None, "round {round}");
+            assert!(is_zero(&map), "round {round}");
             map.fill(0, SENTINEL);
         }
     }),
-    check("size.second-time-by-other-thread-is-refused", |cx| {
-        let (device, map) = mapped(cx);
-        other_stays_traced(
-            &map,
-            || device.enable(KCOV_TRACE_PC),
-            || {
-                assert!(settled(&map) > 0, "it is traced before");
-                cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
-            },
-        );
+    on_buffer("size.second-time-by-other-thread-is-refused", mapped, |cx, device, map| {
+        let meanwhile = || {
+            assert!(settled(&map) > 0, "it is traced before");
+            cx.refused_by(&device, |device| device.init_trace(COVER_SIZE));
+        };
+        other_stays_traced(&map, || device.enable(KCOV_TRACE_PC), meanwhile);
     }),
     slow("size.two-threads-at-once", 120, |cx| {
         // Allocating takes long enough that one processor too switches threads meanwhile.
@@ -212,8 +189,7 @@ pub(crate) const CHECKS: &[Check] = &[
         sizes();
         assert!(is_traced(&map), "it is traced as before");
     }),
-    check("size.holder-of-a-descriptor-needs-no-privilege", |cx| {
-        let device = open(cx);
+    on_device("size.holder-of-a-descriptor-needs-no-privilege", open, |cx, device| {
         let (opened, sized) = child(|| {
             setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0).expect("setrlimit");
             setuid(Uid::from_raw(65534)).expect("setuid");
@@ -227,12 +203,9 @@ pub(crate) const CHECKS: &[Check] = &[
         let known = known();
         let (device, map) = collecting(cx, KCOV_TRACE_PC);
         for number in 0..=255 {
-            let requests = [
-                ENCODING.io(b'c', number),
-                ENCODING.iow(b'c', number, 8),
-                ENCODING.ior(b'c', number, 8),
-            ];
-            for request in requests.into_iter().filter(|request| !known.contains(request)) {
+            let requests = [ENCODING.io(b'c', number), ENCODING.iow(b'c', number, 8)];
+            let requests = requests.into_iter().chain([ENCODING.ior(b'c', number, 8)]);
+            for request in requests.filter(|request| !known.contains(request)) {
                 map.store(0, 1000);
                 cx.refused(device.request(request, 0));
                 assert!(map.count() >= 1000, "request {request:#x} has emptied the trace");

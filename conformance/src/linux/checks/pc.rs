@@ -1,12 +1,8 @@
 //! Program counters: behavior and promises that only Linux has. Records have the addresses that the
 //! kernel was linked at, even if it was loaded elsewhere, so the checks use the symbols at these.
 
-use super::calls::seek_nowhere;
-use crate::checks::prelude::*;
-use crate::checks::shared::exec::traced_helper;
-use crate::checks::shared::full::{enabled_page, fill_up, is_filled};
+use super::*;
 use crate::checks::shared::pc::records;
-use std::process::Stdio;
 
 /// Functions that deliver a datagram.
 pub(super) const DELIVERY: &[&str] = &["ip_rcv", "process_backlog", "udp_rcv"];
@@ -45,6 +41,15 @@ pub(super) fn in_none_of(silent: &[&str], records: &[u64]) {
     }
 }
 
+/// Panics unless all of the records are addresses of the kernel's code.
+#[track_caller]
+pub(super) fn in_kernel_code(records: impl IntoIterator<Item = u64>) {
+    let text = symbols().text();
+    for record in records {
+        assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
+    }
+}
+
 /// The kernel's interrupt count. On a quiet machine all are timer interrupts.
 fn interrupts() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
@@ -62,8 +67,7 @@ pub(super) fn spin() {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("pc.full.stored-count-of-all-ones", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.stored-count-of-all-ones", page_of_pcs, |_, _device, map| {
         mark(&map, SENTINEL);
         let ones = if fits(u64::MAX) { u64::MAX } else { u32::MAX.into() };
         map.store(0, ones);
@@ -72,15 +76,10 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(count >= page_words() && count != ones, "word 0 holds no record: {count:#x}");
         assert!(map.copy(1, map.words() - 1).iter().all(is_sentinel));
     }),
-    check("pc.full.last-record-is-kernel-code", |cx| {
-        let text = symbols().text();
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.last-record-is-kernel-code", page_of_pcs, |_, _device, map| {
         map.reset();
         fill_up(&map);
-        for word in 1..map.words() {
-            let record = map.load(word);
-            assert!(text.contains(&record), "word {word} is {record:#x}, not in {text:#x?}");
-        }
+        in_kernel_code(map.copy(1, map.words() - 1));
     }),
     check("pc.full.large-buffer-is-filled", |cx| {
         let (device, map) = mapped_of(cx, 2 << 20);
@@ -96,12 +95,8 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(symbols().any_in("udp_sendmsg", &records), "what sends is the thread's own");
         in_none_of(DELIVERY, &records);
     }),
-    check("pc.place.records-are-in-kernel-code", |cx| {
-        let text = symbols().text();
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
-        for record in records(&map, call) {
-            assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
-        }
+    on_buffer("pc.place.records-are-in-kernel-code", collecting_pc, |_, _device, map| {
+        in_kernel_code(records(&map, call));
     }),
     check("pc.place.records-name-the-called-function", |cx| {
         let symbols = symbols();
@@ -115,21 +110,16 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(records.iter().any(names), "no record of {function}: {records:#x?}");
         }
     }),
-    check("pc.place.requests-record-kernel-code", |cx| {
-        let text = symbols().text();
-        let (device, map) = mapped(cx);
+    on_buffer("pc.place.requests-record-kernel-code", mapped, |_, device, map| {
         let requests = || {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             device.disable().expect("disabled");
         };
         let records = records(&map, requests);
         assert!(records.len() > 1, "the tail of one and the head of the other");
-        for record in records {
-            assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
-        }
+        in_kernel_code(records);
     }),
-    check("pc.place.exec-is-recorded", |cx| {
-        let (device, map) = mapped_of(cx, EXEC_WORDS);
+    on_buffer("pc.place.exec-is-recorded", mapped_exec, |_, device, map| {
         let mut helper = traced_helper(&device, KCOV_TRACE_PC);
         // The new program ends at once, since it has no input.
         helper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -139,18 +129,14 @@ pub(crate) const CHECKS: &[Check] = &[
         let records = map.copy(1, count);
         assert!(symbols().any_in("load_elf_binary", &records), "{} records", records.len());
     }),
-    check("pc.place.interrupts-add-nothing", |cx| {
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.place.interrupts-add-nothing", collecting_pc, |_, _device, map| {
         in_no_tick(|| records(&map, spin));
     }),
-    check("pc.place.scheduler-and-locks-add-nothing", |cx| {
+    on_buffer("pc.place.scheduler-and-locks-add-nothing", collecting_pc, |_, _device, map| {
         // Functions of the scheduler and locks that yielding runs through. Not
         // __schedule: it calls recorded functions, and the record of one that ends with
         // a jump to the hook is in its caller.
         const SILENT: &[&str] = &["schedule", "do_sched_yield", "_raw_spin_lock"];
-        let symbols = symbols();
-        assert!(symbols.has("schedule"), "the kernel has the function that is looked for");
-        let (_device, map) = collecting(cx, KCOV_TRACE_PC);
         let yielded = records(&map, || {
             for _ in 0..100 {
                 nix::sched::sched_yield().expect("sched_yield");
@@ -159,10 +145,7 @@ pub(crate) const CHECKS: &[Check] = &[
             call();
         });
         assert!(!yielded.is_empty(), "what follows is recorded");
-        for record in yielded {
-            let names = symbols.names(record);
-            assert!(!names.iter().any(|name| SILENT.contains(name)), "{record:#x} in {names:?}");
-        }
+        in_none_of(SILENT, &yielded);
     }),
     check("pc.place.records-of-a-module-are-return-addresses", |cx| {
         let module = Module::load().expect("the module");

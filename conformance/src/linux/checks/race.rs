@@ -8,14 +8,9 @@ pub(super) mod held;
 pub(super) mod section;
 pub(super) mod short;
 
-use crate::checks::prelude::*;
-use crate::errno::{Errno, Result};
-use crate::kernel::this_program;
+use super::*;
 use crate::linux::checks::remote::{common, usb};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
-use std::sync::{Barrier, Mutex};
-use std::time::Instant;
+use std::sync::Barrier;
 
 /// A size in words that takes the kernel long to enable, because it touches each page.
 const MANY: u64 = 2 << 20;
@@ -57,8 +52,20 @@ fn one_enables(cx: &Context, enable: [Request<'_>; 2]) {
         side.meet();
     };
     race(body, body);
-    device.enable(KCOV_TRACE_PC).expect("the device is free");
-    assert!(is_traced(&map));
+    traces(&device, &map);
+}
+
+/// Repeats a request until it succeeds. Until then, the claim's error refuses it.
+#[track_caller]
+fn when_free<T: std::fmt::Debug>(cx: &Context, number: u64, request: impl Fn() -> Result<T>) -> T {
+    let start = Instant::now();
+    loop {
+        match request() {
+            Ok(value) => return value,
+            refused => cx.refused(refused),
+        }
+        assert!(start.elapsed() < LONG, "repetition {number}: it is never free");
+    }
 }
 
 fn local(device: &Device) -> Result<()> {
@@ -80,14 +87,7 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
             then();
         });
         assert!(wait_for(LONG, || shared.load(1) == number + 1), "the child is at it");
-        let start = Instant::now();
-        loop {
-            match enable(&device) {
-                Ok(()) => break,
-                refused => cx.refused(refused),
-            }
-            assert!(start.elapsed() < LONG, "repetition {number}: the device is not free");
-        }
+        when_free(cx, number, || enable(&device));
         assert_eq!(device.disable(), Ok(()), "repetition {number}");
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert!(is_traced(&map), "repetition {number}");
@@ -99,7 +99,7 @@ fn taken_over(cx: &Context, enable: Request<'_>, then: impl Fn()) {
 
 /// The maximum number of handles, which takes long to register.
 fn all(from: u64) -> Remote {
-    Remote { handles: (from..from + 256).map(usb).collect(), ..Remote::default() }
+    Remote::of_all((from..from + 256).map(usb))
 }
 
 /// Takes the handles as soon as they are free, and releases them.
@@ -108,12 +108,7 @@ fn take(cx: &Context, map: &Map, number: u64, remote: &Remote) {
     while map.load(1) != number + 1 {
         std::thread::yield_now();
     }
-    loop {
-        match device.remote_enable(remote) {
-            Ok(()) => break,
-            refused => cx.refused(refused),
-        }
-    }
+    when_free(cx, number, || device.remote_enable(remote));
     assert_eq!(device.disable(), Ok(()), "repetition {number}");
 }
 
@@ -151,14 +146,8 @@ pub(crate) const CHECKS: &[Check] = &[
             };
             let maps = |side: &Side| {
                 for (number, device) in &devices {
-                    let map = side.at_once(*number, || {
-                        loop {
-                            match device.map(words) {
-                                Ok(map) => return map,
-                                refused => cx.refused(refused),
-                            }
-                        }
-                    });
+                    let map = || when_free(cx, *number, || device.map(words));
+                    let map = side.at_once(*number, map);
                     // Each page is present and belongs to the device.
                     assert!((0..map.words()).step_by(512).all(|word| map.load(word) == 0));
                     side.meet();
@@ -172,8 +161,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("race.two-enable-one-device", |cx| one_enables(cx, [&local, &local])),
     check("race.local-and-remote-enable-one-device", |cx| {
-        let remote = Remote { handles: vec![usb(1)], ..Remote::default() };
-        one_enables(cx, [&local, &|device| device.remote_enable(&remote)]);
+        one_enables(cx, [&local, &|device| device.remote_enable(&Remote::of(usb(1)))]);
     }),
     check("race.handed-over", |cx| {
         let (device, map) = mapped_of(cx, 64 * page_words());
@@ -185,18 +173,13 @@ pub(crate) const CHECKS: &[Check] = &[
                 if mine && number == 0 {
                     device.enable(KCOV_TRACE_PC).expect("enabled");
                 }
-                let done = side.at_once(number, || {
+                side.at_once(number, || {
                     if mine {
-                        return device.disable();
-                    }
-                    loop {
-                        match device.enable(KCOV_TRACE_PC) {
-                            Err(errno) if errno == cx.errno() => {}
-                            done => return done,
-                        }
+                        device.disable().expect("the device is disabled here");
+                    } else {
+                        when_free(cx, number, || device.enable(KCOV_TRACE_PC));
                     }
                 });
-                done.expect("the device is disabled here, and then enabled there");
                 side.meet();
                 if mine {
                     assert!(is_untraced(&spare), "repetition {number}");
@@ -267,14 +250,14 @@ pub(crate) const CHECKS: &[Check] = &[
             delay(number, 0);
             child.kill();
             let enabled = device.enable(KCOV_TRACE_PC);
-            assert_eq!(enabled, Ok::<(), Errno>(()), "repetition {number}: the device is free");
+            assert_eq!(enabled, Ok(()), "repetition {number}: the device is free");
             assert!(is_traced(&map), "repetition {number}");
             device.disable().expect("disabled");
         }
     }),
     check("race.taken-over-from-an-ending-process", |cx| taken_over(cx, &local, || ())),
     check("race.taken-over-from-an-executed-program", |cx| {
-        let program = this_program().expect("this program");
+        let program = std::env::current_exe().expect("this program");
         let execute = || {
             // The program reads one byte and ends.
             let (input, writer) = nix::unistd::pipe().expect("a pipe");
@@ -344,8 +327,7 @@ pub(crate) const CHECKS: &[Check] = &[
             device.disable().expect("disabled");
         }
     }),
-    check("race.remote.handles-of-an-ending-process", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("race.remote.handles-of-an-ending-process", mapped_page, |cx, device, map| {
         let remote = Remote { common: common(), ..all(0) };
         for number in 0..cx.rounds(50) {
             map.reset();
@@ -355,11 +337,8 @@ pub(crate) const CHECKS: &[Check] = &[
             });
             take(cx, &map, number, &remote);
             child.end();
-            assert_eq!(
-                device.remote_enable(&remote),
-                Ok(()),
-                "repetition {number}: the device is free"
-            );
+            let enabled = device.remote_enable(&remote);
+            assert_eq!(enabled, Ok(()), "repetition {number}: the device is free");
             device.disable().expect("disabled");
         }
     }),

@@ -10,12 +10,9 @@ pub(super) mod section;
 pub(super) mod site;
 pub(super) mod soft;
 
-use super::while_held;
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
-use libc::PROT_READ;
-use nix::fcntl::OFlag;
 
 /// A USB handle that no bus of a guest uses.
 pub(super) fn usb(instance: u64) -> u64 {
@@ -29,7 +26,6 @@ pub(super) fn common() -> u64 {
     u64::from(std::process::id())
 }
 
-/// Returns a device that is enabled like this.
 pub(super) fn enabled_for(cx: &Context, remote: &Remote) -> Device {
     let device = sized(cx, COVER_SIZE);
     device.remote_enable(remote).expect("enabled remotely");
@@ -46,6 +42,19 @@ pub(super) fn collecting_for(cx: &Context, remote: &Remote) -> (Device, Map) {
 /// Returns a device that collects for this thread's common handle.
 pub(super) fn enabled(cx: &Context) -> (Device, Map) {
     collecting_for(cx, &Remote::common(common()))
+}
+
+/// Asserts that the device refuses to be enabled like this.
+#[track_caller]
+fn refuses(cx: &Context, device: &Device, remote: &Remote) {
+    cx.refused_by(device, |it| it.remote_enable(remote));
+}
+
+/// The same in this thread and in another.
+#[track_caller]
+fn refuses_all(cx: &Context, device: &Device, remote: &Remote) {
+    refuses(cx, device, remote);
+    cx.refused_by(device, |it| thread(|| it.remote_enable(remote)));
 }
 
 pub(super) fn vhost() -> Vhost {
@@ -69,15 +78,9 @@ pub(super) fn is_free(cx: &Context, remote: &Remote) -> bool {
 /// The argument with a common handle and two handles. Built byte by byte, independently of any
 /// definition of the structure.
 fn argument() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    bytes.extend(KCOV_TRACE_PC.to_ne_bytes());
-    bytes.extend(4096_u32.to_ne_bytes());
-    bytes.extend(2_u32.to_ne_bytes());
-    bytes.extend(u32::MAX.to_ne_bytes());
-    for handle in [common(), usb(1), usb(2)] {
-        bytes.extend(handle.to_ne_bytes());
-    }
-    bytes
+    let halves = [KCOV_TRACE_PC, 4096, 2, u32::MAX].map(u32::to_ne_bytes);
+    let handles = [common(), usb(1), usb(2)].map(u64::to_ne_bytes);
+    [halves.as_flattened(), handles.as_flattened()].concat()
 }
 
 /// Two fields of four bytes as the word of the structure that they share.
@@ -90,8 +93,7 @@ pub(super) fn pair(first: u32, second: u32) -> u64 {
 const MOST_OF_32_BITS: u32 = i32::MAX as u32 / 4;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.documented-call", |cx| {
-        let (device, _map) = mapped(cx);
+    on_buffer("remote.documented-call", mapped, |_, device, _map| {
         let remote = Remote {
             mode: KCOV_TRACE_PC,
             area: u32::try_from(COVER_SIZE).expect("a size"),
@@ -112,8 +114,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(taken(Remote::common(common())) && taken(Remote::of(usb(1))));
         assert!(taken(Remote::of(usb(2))) && !taken(Remote::of(usb(3))));
     }),
-    check("remote.argument-need-not-be-aligned", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.argument-need-not-be-aligned", usual, |_, device| {
         for offset in 0..8 {
             let bytes = [vec![0; offset], argument()].concat();
             let address = bytes.as_ptr().expose_provenance() + offset;
@@ -133,8 +134,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.access-mode-is-ignored", |cx| {
         for mode in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
-            let device = Device::open_with(cx.device(), mode).expect("the device opens");
-            device.init_trace(COVER_SIZE).expect("sized");
+            let device = sized_with(cx, mode, COVER_SIZE);
             assert_eq!(device.remote_enable(&Remote::default()), Ok(()), "{mode:?}");
             assert_eq!(device.disable(), Ok(()), "{mode:?}");
         }
@@ -144,31 +144,26 @@ pub(crate) const CHECKS: &[Check] = &[
         (0..100).for_each(|_| call());
         assert_eq!(map.count(), 0);
     }),
-    check("remote.without-handles", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.without-handles", usual, |_, device| {
         assert_eq!(device.remote_enable(&Remote::default()), Ok(()));
         assert_eq!(device.disable(), Ok(()));
     }),
     check("remote.most-handles", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES)).map(usb).collect();
+        let handles = (0..KCOV_REMOTE_MAX_HANDLES.into()).map(usb);
         // The common handle does not count.
-        let all = Remote { handles: handles.clone(), ..Remote::common(common()) };
-        assert_eq!(device.remote_enable(&all), Ok(()));
+        let _device =
+            enabled_for(cx, &Remote { common: common(), ..Remote::of_all(handles.clone()) });
         let other = sized(cx, COVER_SIZE);
         thread(|| {
             for handle in handles {
-                assert!(
-                    other.remote_enable(&Remote::of(handle)).is_err(),
-                    "{handle:#x} is registered"
-                );
+                let tried = other.remote_enable(&Remote::of(handle));
+                assert!(tried.is_err(), "{handle:#x} is registered");
             }
             let next = usb(KCOV_REMOTE_MAX_HANDLES.into());
             assert_eq!(other.remote_enable(&Remote::of(next)), Ok(()), "another one is free");
         });
     }),
-    check("remote.beside-local", |cx| {
-        let (local, map) = mapped(cx);
+    on_buffer("remote.beside-local", mapped, |cx, local, map| {
         let remote = sized(cx, COVER_SIZE);
         for _ in 0..2 {
             local.enable(KCOV_TRACE_PC).expect("local first");
@@ -184,11 +179,10 @@ pub(crate) const CHECKS: &[Check] = &[
             remote.disable().expect("disabled");
         }
     }),
-    check("remote.beside-local-comparisons", |cx| {
-        let (local, map) = mapped(cx);
+    on_buffer("remote.beside-local-comparisons", mapped, |cx, local, map| {
         let remote = sized(cx, COVER_SIZE);
         for mode in [KCOV_TRACE_PC, KCOV_TRACE_CMP] {
-            let other = Remote { mode, ..Remote::default() };
+            let other = Remote::in_mode(mode);
             for remote_first in [true, false] {
                 let enable_remote =
                     || assert_eq!(remote.remote_enable(&other), Ok(()), "mode {mode}");
@@ -206,10 +200,8 @@ pub(crate) const CHECKS: &[Check] = &[
             }
         }
     }),
-    check("remote.comparison-mode", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-        assert_eq!(device.remote_enable(&remote), Ok(()));
+    on_device("remote.comparison-mode", usual, |_, device| {
+        assert_eq!(device.remote_enable(&Remote::in_mode(KCOV_TRACE_CMP)), Ok(()));
     }),
     check("remote.disable-with-argument-is-refused", |cx| {
         let device = enabled_for(cx, &Remote::of(usb(1)));
@@ -218,8 +210,7 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         device.disable().expect("with 0 it is disabled");
     }),
-    check("remote.unreadable-argument-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.unreadable-argument-is-refused", usual, |cx, device| {
         cx.refused_by(&device, |device| device.remote_enable_at(0));
         let (page, hole) = Map::page_before_hole().expect("two pages");
         cx.refused_by(&device, |device| device.remote_enable_at(hole));
@@ -227,8 +218,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&device, |device| device.remote_enable_at(hole - 16));
         drop(page);
     }),
-    check("remote.unreadable-handles-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.unreadable-handles-is-refused", usual, |cx, device| {
         let (page, hole) = Map::page_before_hole().expect("two pages");
         let start = page.words() / 2 - 3;
         page.store(start, pair(KCOV_TRACE_PC, 4096));
@@ -238,13 +228,9 @@ pub(crate) const CHECKS: &[Check] = &[
         page.store(start + 1, pair(1, 0));
         cx.refused_by(&device, |device| device.remote_enable_at(hole - 24));
     }),
-    check("remote.too-many-handles-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.too-many-handles-is-refused", usual, |cx, device| {
         for number in [u64::from(KCOV_REMOTE_MAX_HANDLES) + 1, 4096] {
-            let handles: Vec<_> = (0..number).map(usb).collect();
-            cx.refused_by(&device, |device| {
-                device.remote_enable(&Remote { handles, ..Remote::default() })
-            });
+            refuses(cx, &device, &Remote::of_all((0..number).map(usb)));
         }
     }),
     check("remote.argument-is-read-before-state", |cx| {
@@ -254,15 +240,10 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.number-of-handles-comes-before-state", |cx| {
         // The thread is busy, which by itself would give another error.
-        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-        first.remote_enable(&Remote::default()).expect("enabled");
-        let handles: Vec<_> = (0..u64::from(KCOV_REMOTE_MAX_HANDLES) + 1).map(usb).collect();
-        cx.refused_by(&second, |second| {
-            second.remote_enable(&Remote { handles, ..Remote::default() })
-        });
+        let (_first, second) = (enabled_for(cx, &Remote::default()), sized(cx, COVER_SIZE));
+        refuses(cx, &second, &Remote::of_all((0..=KCOV_REMOTE_MAX_HANDLES.into()).map(usb)));
     }),
-    check("remote.handles-changed-meanwhile-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.handles-changed-meanwhile-is-refused", usual, |cx, device| {
         let structure = Absent::pages(2).expect("two pages");
         // The structure starts in the last word of the first page, which is absent. The kernel has
         // read the number of handles on the second page when it blocks on the first to read all.
@@ -285,77 +266,59 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(device.remote_enable(&Remote::of(usb(1))), Ok(()), "nothing is left behind");
     }),
     check("remote.before-sizing-is-refused", |cx| {
-        cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
+        refuses(cx, &open(cx), &Remote::default());
     }),
     check("remote.enabled-locally-is-refused", |cx| {
-        let device = shared::enabled(cx, KCOV_TRACE_PC);
-        cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
-        cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
+        refuses_all(cx, &shared::enabled(cx, KCOV_TRACE_PC), &Remote::default());
     }),
     check("remote.enabled-remotely-is-refused", |cx| {
-        let device = enabled_for(cx, &Remote::default());
-        cx.refused_by(&device, |device| device.remote_enable(&Remote::default()));
-        cx.refused_by(&device, |device| thread(|| device.remote_enable(&Remote::default())));
+        refuses_all(cx, &enabled_for(cx, &Remote::default()), &Remote::default());
     }),
     check("remote.busy-if-thread-collects-remotely", |cx| {
-        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-        first.remote_enable(&Remote::default()).expect("the first is enabled");
-        cx.refused_by(&second, |second| second.remote_enable(&Remote::default()));
+        let (_first, second) = (enabled_for(cx, &Remote::default()), sized(cx, COVER_SIZE));
+        refuses(cx, &second, &Remote::default());
         thread(|| second.remote_enable(&Remote::default())).expect("another thread is not busy");
     }),
     check("remote.busy-if-thread-traced-locally", |cx| {
         let (local, remote) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
         local.enable(KCOV_TRACE_PC).expect("the first is enabled");
-        cx.refused_by(&remote, |remote| remote.remote_enable(&Remote::default()));
+        refuses(cx, &remote, &Remote::default());
         local.disable().expect("disabled");
         remote.remote_enable(&Remote::default()).expect("the second is enabled now");
     }),
     check("remote.device-state-comes-before-thread", |cx| {
         let _first = enabled_for(cx, &Remote::default());
-        cx.refused_by(&open(cx), |device| device.remote_enable(&Remote::default()));
+        refuses(cx, &open(cx), &Remote::default());
     }),
     check("remote.thread-comes-before-mode", |cx| {
-        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-        first.remote_enable(&Remote::default()).expect("enabled");
-        cx.refused_by(&second, |second| {
-            second.remote_enable(&Remote { mode: u32::MAX, ..Remote::default() })
-        });
+        let (_first, second) = (enabled_for(cx, &Remote::default()), sized(cx, COVER_SIZE));
+        refuses(cx, &second, &Remote::in_mode(u32::MAX));
     }),
-    check("remote.unknown-mode-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.unknown-mode-is-refused", usual, |cx, device| {
         for mode in [3, 16, 255, 1 << 30, u32::MAX] {
-            cx.refused_by(&device, |device| {
-                device.remote_enable(&Remote { mode, ..Remote::default() })
-            });
+            refuses(cx, &device, &Remote::in_mode(mode));
         }
         device.enable(KCOV_TRACE_PC).expect("the device is as it was");
     }),
-    check("remote.areas-of-any-size-are-accepted", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.areas-of-any-size-are-accepted", usual, |_, device| {
         // The kernel allocates areas when sections begin, and none begins here.
         let most = if word_bytes() == 8 { u32::MAX } else { MOST_OF_32_BITS };
-        for area in
-            [0, 1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX].into_iter().filter(|a| *a <= most)
-        {
+        let areas = [0, 1, 4096, 1 << 27, 1 << 28, 1 << 30, u32::MAX];
+        for area in areas.into_iter().filter(|area| *area <= most) {
             let remote = Remote { area, ..Remote::of(usb(1)) };
             assert_eq!(device.remote_enable(&remote), Ok(()), "{area} words");
             device.disable().expect("disabled");
         }
     }),
-    check("remote.area-size-overflow-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.area-size-overflow-is-refused", usual, |cx, device| {
         for area in [MOST_OF_32_BITS + 1, 1 << 30, u32::MAX] {
-            cx.refused_by(&device, |device| {
-                device.remote_enable(&Remote { area, ..Remote::default() })
-            });
+            refuses(cx, &device, &Remote { area, ..Remote::default() });
         }
         let area = MOST_OF_32_BITS;
         device.remote_enable(&Remote { area, ..Remote::default() }).expect("the largest area");
     }),
-    check("remote.comparisons-not-built-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::default() };
-        cx.refused_by(&device, |device| device.remote_enable(&remote));
+    on_device("remote.comparisons-not-built-is-refused", usual, |cx, device| {
+        refuses(cx, &device, &Remote::in_mode(KCOV_TRACE_CMP));
         device.remote_enable(&Remote::default()).expect("the other mode works");
     }),
     check("remote.mode-comes-before-handles", |cx| {

@@ -2,16 +2,11 @@
 //! machine. Nothing that reads a buffer may run at the same time as these checks.
 
 use super::remote::{enabled, vhost};
-use crate::checks::prelude::*;
-use crate::errno::Errno;
-use libc::{MAP_PRIVATE, PROT_READ, PROT_WRITE};
-use nix::fcntl::{FallocateFlags, OFlag, fallocate};
-use nix::sys::signal::Signal;
+use super::*;
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::stat::fstat;
-use nix::unistd::{Uid, pipe, read, setuid, truncate, write};
+use nix::unistd::truncate;
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
-use std::os::fd::AsRawFd as _;
 
 /// Pages of a buffer in these checks.
 const PAGES: usize = 4;
@@ -61,7 +56,6 @@ pub(super) fn collects(device: &Device, map: &Map) {
     assert_eq!(device.disable(), Ok(()));
 }
 
-/// The size of the file.
 fn size(device: &Device) -> usize {
     usize::try_from(fstat(device).expect("fstat").st_size).expect("a size")
 }
@@ -110,8 +104,7 @@ pub(crate) const CHECKS: &[Check] = &[
             is_whole(&device);
         }
     }),
-    check("truncate.system-calls-are-refused", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.system-calls-are-refused", numbered, |cx, device, map| {
         let (from, to) = pipe().expect("a pipe");
         let (word, whole) = (word_bytes(), word_bytes() as _);
         // SAFETY: the kernel reads one word of the mapping, or returns an error.
@@ -134,8 +127,7 @@ pub(crate) const CHECKS: &[Check] = &[
         is_whole(&device);
         is_whole(&other);
     }),
-    check("truncate.reaches-other-processes", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.reaches-other-processes", numbered, |cx, device, map| {
         let truncate = || device.truncate(0).expect("truncated");
         let own = || numbered(cx).1;
         assert_eq!(loads_around(own, || ()), Ok(()));
@@ -146,8 +138,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(fault(&map, 0), Some(Signal::SIGBUS), "forked afterwards");
         is_whole(&device);
     }),
-    check("truncate.by-path", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.by-path", numbered, |cx, device, map| {
         assert_eq!(faults(&map), WHOLE);
         assert_eq!(truncate(cx.device(), 0), Ok(()));
         assert_eq!(faults(&map), GONE);
@@ -168,8 +159,7 @@ pub(crate) const CHECKS: &[Check] = &[
             }
         }
     }),
-    check("truncate.holder-of-a-descriptor-needs-no-privilege", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.holder-of-a-descriptor-needs-no-privilege", numbered, |cx, device, map| {
         assert_eq!(faults(&map), WHOLE);
         let (opened, truncated) = child(|| {
             setuid(Uid::from_raw(65534)).expect("setuid");
@@ -180,8 +170,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(faults(&map), GONE);
         is_whole(&device);
     }),
-    check("truncate.read-only-descriptor-is-refused", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.read-only-descriptor-is-refused", numbered, |cx, device, map| {
         let with = |access| Device::open_with(cx.device(), access).expect("the device opens");
         cx.refused(with(OFlag::O_RDONLY).truncate(0));
         cx.refused(with(OFlag::O_RDONLY).truncate(page_size()));
@@ -190,8 +179,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(faults(&map), GONE);
         is_whole(&device);
     }),
-    check("truncate.allocation-is-refused", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.allocation-is-refused", numbered, |cx, device, map| {
         let keep = FallocateFlags::FALLOC_FL_KEEP_SIZE;
         for mode in [
             FallocateFlags::empty(),
@@ -219,8 +207,7 @@ pub(crate) const CHECKS: &[Check] = &[
             device.truncate(0).expect("truncated");
         }
     }),
-    check("truncate.larger-takes-nothing", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.larger-takes-nothing", numbered, |_, device, map| {
         for bytes in [map.bytes(), map.bytes() + 1, 1 << 30] {
             assert_eq!(device.truncate(bytes), Ok(()));
             assert_eq!(faults(&map), WHOLE, "{bytes} bytes");
@@ -229,8 +216,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(faults(&map), GONE);
         is_whole(&device);
     }),
-    check("truncate.size-says-nothing-of-the-buffer", |cx| {
-        let (device, map) = numbered(cx);
+    on_buffer("truncate.size-says-nothing-of-the-buffer", numbered, |cx, device, map| {
         let other = open(cx);
         assert_eq!(size(&device), 0, "although it has a buffer");
         for bytes in [page_size(), map.bytes()] {
@@ -245,8 +231,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(device.truncate(0), Ok(()));
         assert_eq!(size(&other), 0);
     }),
-    check("truncate.before-mapping-takes-nothing", |cx| {
-        let (_mapped, gone) = numbered(cx);
+    on_buffer("truncate.before-mapping-takes-nothing", numbered, |cx, _mapped, gone| {
         let device = open(cx);
         assert_eq!(device.truncate(0), Ok(()));
         assert_eq!(faults(&gone), GONE);
@@ -256,12 +241,9 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(faults(&map), WHOLE);
         collects(&device, &map);
     }),
-    check("truncate.private-copies-are-lost", |cx| {
-        let (device, map) = numbered(cx);
-        let private = || {
-            let prot = PROT_READ | PROT_WRITE;
-            device.map_with(map.bytes(), 0, prot, MAP_PRIVATE).expect("a private mapping")
-        };
+    on_buffer("truncate.private-copies-are-lost", numbered, |_, device, map| {
+        let private =
+            || device.map_with(map.bytes(), 0, READ_WRITE, MAP_PRIVATE).expect("a private mapping");
         let copies = private();
         copies.store(last(1), 7);
         assert_eq!((faults(&copies), copies.load(last(1))), (WHOLE, 7));
@@ -270,8 +252,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(private().load(last(1)), 2);
         is_whole(&device);
     }),
-    check("truncate.mapping-anew-shows-the-records", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("truncate.mapping-anew-shows-the-records", collecting_pc, |_, device, map| {
         map.reset();
         call();
         device.disable().expect("disabled");
@@ -312,8 +293,7 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         collects(&device, &again);
     }),
-    check("truncate.remote-sections-go-on", |cx| {
-        let (device, map) = enabled(cx);
+    on_buffer("truncate.remote-sections-go-on", enabled, |_, device, map| {
         let vhost = vhost();
         vhost.work();
         let early = map.copy(1, index(map.count()));

@@ -1,22 +1,18 @@
 //! Helpers that several checks need besides the device.
 
-use crate::errno::{Errno, Result};
+use super::*;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_TRACE_PC, kcov_remote_arg};
-use std::fs::File;
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 /// The argument of `KCOV_REMOTE_ENABLE`, built up field by field.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// The mode.
     pub mode: u32,
     /// The buffer size of each section in words.
     pub area: u32,
-    /// The common handle.
     pub common: u64,
-    /// The array of handles.
     pub handles: Vec<u64>,
 }
 
@@ -29,14 +25,20 @@ impl Default for Remote {
 }
 
 impl Remote {
-    /// One handle in the array.
     pub fn of(handle: u64) -> Remote {
-        Remote { handles: vec![handle], ..Remote::default() }
+        Remote::of_all([handle])
     }
 
-    /// A common handle.
     pub fn common(handle: u64) -> Remote {
         Remote { common: handle, ..Remote::default() }
+    }
+
+    pub fn in_mode(mode: u32) -> Remote {
+        Remote { mode, ..Remote::default() }
+    }
+
+    pub fn of_all(handles: impl IntoIterator<Item = u64>) -> Remote {
+        Remote { handles: handles.into_iter().collect(), ..Remote::default() }
     }
 
     /// Builds the structure for the kernel. It has room for the maximum number of handles, and
@@ -101,14 +103,8 @@ pub fn kernel_log() -> Result<String> {
     Ok(String::from_utf8_lossy(&log[..read]).into_owned())
 }
 
-/// Free memory in bytes.
 pub fn free_memory() -> u64 {
     memory("MemFree") * 1024
-}
-
-/// The kernel's unreclaimable slab memory in KiB.
-fn kernel_memory() -> u64 {
-    memory("SUnreclaim")
 }
 
 /// Reads a field of `/proc/meminfo`, in KiB.
@@ -124,9 +120,10 @@ fn memory(what: &str) -> u64 {
 /// a leak shows in every round.
 pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
     let round = || {
-        let before = kernel_memory();
+        // The kernel's unreclaimable slab memory.
+        let before = memory("SUnreclaim");
         (0..times).for_each(|_| body());
-        let grown = || kernel_memory().saturating_sub(before);
+        let grown = || memory("SUnreclaim").saturating_sub(before);
         let _ = crate::raw::wait_for(Duration::from_secs(10), || grown() < few);
         grown()
     };
@@ -143,21 +140,22 @@ pub fn kernel_memory_lost(times: usize, few: u64, body: impl Fn()) -> u64 {
 
 /// How many vmalloc areas that this kernel function allocated still exist.
 pub fn areas_of(function: &str) -> usize {
-    let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
-    all.lines().filter(|line| line.contains(function)).count()
+    areas(function, |_| true)
 }
 
 /// How many of these areas have this many bytes.
 pub fn areas_of_size(function: &str, bytes: u64) -> usize {
-    let all = std::fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
     // The listed size includes a guard page.
-    let size = (bytes + crate::raw::page_size() as u64).to_string();
-    let of_size = |line: &&str| line.split_whitespace().nth(1) == Some(&size);
-    all.lines().filter(of_size).filter(|line| line.contains(function)).count()
+    let size = (bytes + page_size() as u64).to_string();
+    areas(function, |line| line.split_whitespace().nth(1) == Some(&size))
+}
+
+fn areas(function: &str, wanted: impl Fn(&str) -> bool) -> usize {
+    let all = fs::read_to_string("/proc/vmallocinfo").expect("the kernel's areas");
+    all.lines().filter(|line| line.contains(function) && wanted(line)).count()
 }
 
 /// A socket connected to itself.
-#[derive(Debug)]
 pub struct Loopback(UdpSocket);
 
 impl Loopback {
@@ -178,7 +176,6 @@ impl Loopback {
     }
 }
 
-/// Opens a device for reading and writing.
 pub(super) fn read_write(path: &str) -> Result<File> {
     Ok(File::options().read(true).write(true).open(path)?)
 }
@@ -198,7 +195,6 @@ pub(super) unsafe fn ioctl<T>(
     Errno::check(unsafe { libc::ioctl(fd.as_raw_fd(), number, argument) }).map(drop)
 }
 
-/// Brings a network interface up or down.
 pub(super) fn set_interface(name: &str, up: bool) -> Result<()> {
     let any = UdpSocket::bind("0.0.0.0:0")?;
     let mut request = interface(name, if up { libc::IFF_UP } else { 0 });
@@ -227,4 +223,64 @@ pub(super) fn with_address<T>(
     // SAFETY: the callers pass one of these calls, which reads an address of the size that it gets.
     let returned = unsafe { call(socket.as_raw_fd(), std::ptr::from_ref(address).cast(), size) };
     Errno::check(returned).map(drop)
+}
+
+const SLAB: &str = "/sys/kernel/debug/failslab";
+const PAGES: &str = "/sys/kernel/debug/fail_page_alloc";
+const LOST: &str = "/sys/kernel/debug/kmemleak";
+
+pub struct Faults {
+    nth: File,
+}
+
+impl Faults {
+    /// Whether the kernel has all the files that this needs.
+    pub fn present() -> bool {
+        let nth = "/proc/thread-self/fail-nth";
+        [nth, SLAB, PAGES, LOST].iter().all(|file| Path::new(file).exists())
+    }
+
+    /// Configures fault injection: allocations that may sleep fail too, and nothing is logged.
+    pub fn ready() -> Faults {
+        for directory in [SLAB, PAGES] {
+            for (setting, value) in [("ignore-gfp-wait", "N"), ("verbose", "0")] {
+                fs::write(Path::new(directory).join(setting), value).expect("a setting");
+            }
+        }
+        for (setting, value) in [("ignore-gfp-highmem", "N"), ("min-order", "0")] {
+            fs::write(Path::new(PAGES).join(setting), value).expect("a setting");
+        }
+        let nth = OpenOptions::new().read(true).write(true).open("/proc/thread-self/fail-nth");
+        Faults { nth: nth.expect("the thread's switch") }
+    }
+
+    /// Calls `body` with its allocation number `nth`, counted from 1, failing. Returns the result
+    /// of `body` and whether it reached that allocation.
+    pub fn at<T>(&mut self, nth: u32, body: impl FnOnce() -> T) -> (T, bool) {
+        self.set(nth);
+        let result = body();
+        let mut left = [0; 16];
+        let read = self.nth.read_at(&mut left, 0).expect("the number that is left");
+        self.set(0);
+        (result, left[..read].trim_ascii() == b"0")
+    }
+
+    fn set(&mut self, nth: u32) {
+        self.nth.write_all_at(nth.to_string().as_bytes(), 0).expect("the number is taken");
+    }
+
+    /// Returns kmemleak's report of leaks since [`forget_lost`](Self::forget_lost). kmemleak only
+    /// reports allocations that are at least five seconds old.
+    pub fn lost() -> String {
+        for _ in 0..2 {
+            fs::write(LOST, "scan").expect("a scan");
+        }
+        fs::read_to_string(LOST).expect("what was found")
+    }
+
+    /// Clears the leaks found so far.
+    pub fn forget_lost() {
+        let _ = Faults::lost();
+        fs::write(LOST, "clear").expect("forgotten");
+    }
 }

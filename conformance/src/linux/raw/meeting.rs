@@ -3,19 +3,16 @@
 //! Threads would not do: User-Mode Linux never runs two threads of one process in user space at
 //! once, so one of them would always come first.
 
-use crate::errno::{Errno, Result};
-use crate::raw::{Child, LONG, Map, page_size};
-use libc::{MAP_ANONYMOUS, MAP_SHARED, PROT_READ, PROT_WRITE};
+use super::*;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Instant;
 
 /// Runs `left` in this process and `right` in a child.
 pub fn race(left: impl FnOnce(&Side), right: impl FnOnce(&Side)) {
-    let (prot, flags) = (PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
-    let map = Map::new(&-1, page_size(), 0, prot, flags).expect("a page for both");
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let map = Map::new(&-1, page_size(), 0, READ_WRITE, flags).expect("a page for both");
     let other: Child<()> = Child::start(|| right(&Side::new(&map, 1)));
     left(&Side::new(&map, 0));
     other.end();
@@ -41,11 +38,8 @@ pub fn delay(repetition: u64, side: u64) {
     }
 }
 
-/// One of the two processes.
-#[derive(Debug)]
 pub struct Side<'a> {
     map: &'a Map,
-    /// 0 or 1.
     pub number: usize,
     met: Cell<u64>,
 }

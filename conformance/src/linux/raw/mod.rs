@@ -2,11 +2,8 @@
 //!
 //! Words and request numbers are those of a 64-bit kernel, whatever this program is compiled for.
 
-mod faults;
 mod helpers;
 mod meeting;
-mod module;
-mod netlink;
 mod probe;
 mod symbols;
 mod uring;
@@ -15,35 +12,34 @@ mod userfault;
 mod vhost;
 mod wireless;
 
-pub use faults::Faults;
-pub use helpers::{
-    Loopback, Remote, areas_of, areas_of_size, free_memory, kernel_log, kernel_memory_lost,
-    vmalloc_used, with_console_off,
-};
-pub use meeting::{Side, delay, pin, race};
-pub use module::Module;
-pub use probe::probe;
-pub use symbols::{Symbols, symbols};
-pub use uring::{Copies, Ring};
-pub use usb::{Gadget, RootHub, Usbip};
-pub use userfault::Absent;
-pub use vhost::{Chain, Vhost, Vring};
-pub use wireless::{Bluetooth, Nfc, Radio};
+pub use helpers::*;
+pub use meeting::*;
+pub use probe::*;
+pub use symbols::*;
+pub use uring::*;
+pub use usb::*;
+pub use userfault::*;
+pub use vhost::*;
+pub use wireless::*;
 
 use crate::errno::{Errno, Result};
-use crate::raw::{Device, Map, page_size};
+use crate::raw::sites::{HOOK, sites};
+use crate::raw::*;
 use kcov_sys::linux as sys;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{Pid, pipe, read, write};
+use std::collections::HashSet;
 use std::ffi::c_ulong;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::os::fd::AsRawFd as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd as _, OwnedFd, RawFd};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
-/// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
 /// The bytes of a word of the kernel, its `long`. It prints addresses with two digits for each.
@@ -72,7 +68,6 @@ pub(crate) fn refused_read() -> Result<()> {
 }
 
 impl Device {
-    /// Issues any request.
     pub fn request(&self, number: u32, argument: c_ulong) -> Result<()> {
         let fd = self.as_raw_fd();
         // SAFETY: the driver never writes through the argument. At most it reads a structure, and
@@ -87,7 +82,6 @@ impl Device {
         self.request(init_trace_request(), argument(words))
     }
 
-    /// `KCOV_ENABLE` with this mode.
     pub fn enable(&self, mode: impl Into<u64>) -> Result<()> {
         let mode = mode.into();
         self.request(sys::KCOV_ENABLE, argument(mode))?;
@@ -101,17 +95,14 @@ impl Device {
         self.width.set(if compares { 8 } else { word_bytes() });
     }
 
-    /// `KCOV_DISABLE`.
     pub fn disable(&self) -> Result<()> {
         self.request(sys::KCOV_DISABLE, 0)
     }
 
-    /// `KCOV_DISABLE` with an argument.
     pub fn disable_with(&self, unused: u64) -> Result<()> {
         self.request(sys::KCOV_DISABLE, argument(unused))
     }
 
-    /// `KCOV_REMOTE_ENABLE`.
     pub fn remote_enable(&self, remote: &Remote) -> Result<()> {
         let structure = remote.structure();
         let address = std::ptr::from_ref(&structure).expose_provenance();
@@ -125,17 +116,21 @@ impl Device {
         self.request(sys::proposed::KCOV_UNIQUE_ENABLE, argument(words))
     }
 
-    /// `KCOV_RESET_TRACE`, a proposed request.
     pub fn reset_trace(&self) -> Result<()> {
         self.request(sys::proposed::KCOV_RESET_TRACE, 0)
     }
 
-    /// `KCOV_RESET_TRACE` with an argument.
     pub fn reset_trace_with(&self, unused: u64) -> Result<()> {
         self.request(sys::proposed::KCOV_RESET_TRACE, argument(unused))
     }
 
-    /// Calls `ftruncate` with this size in bytes.
+    /// Maps the second area of a device of this size, which a proposal has.
+    pub fn map_edges(&self, words: u64) -> Result<Map> {
+        let bytes = usize::try_from(words).expect("the size fits") * 8;
+        let offset = i64::try_from(bytes).expect("the offset fits");
+        self.map_with(bytes, offset, READ_WRITE, libc::MAP_SHARED)
+    }
+
     pub fn truncate(&self, bytes: usize) -> Result<()> {
         let bytes = libc::off_t::try_from(bytes).expect("a size");
         Ok(nix::unistd::ftruncate(self, bytes)?)
@@ -148,11 +143,9 @@ impl Device {
 }
 
 impl Map {
-    /// Stores 32 bits at an offset in bytes.
     pub fn store32(&self, byte: usize, value: u32) {
         self.half(byte).store(value, Ordering::Release);
     }
-    /// Calls `mremap` with exactly these arguments.
     pub fn remap(&self, bytes: usize, flags: i32) -> Result<()> {
         // SAFETY: only `self` uses the mapping. If the kernel moved or shrank it, which no kernel
         // does, the next access would end the process.

@@ -4,11 +4,7 @@
 //! a no-op entry is all zeroes, like fresh ring memory, so advancing the tail submits one. A
 //! worker, which handles operations that may block, runs one remote section per operation.
 
-use super::helpers::sleeping_thread;
-use crate::errno::{Errno, Result};
-use crate::raw::{LONG, Map, wait_for};
-use nix::unistd::{pipe, read, write};
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use super::*;
 
 /// The common part of `struct io_sqring_offsets` and `struct io_cqring_offsets`.
 #[repr(C)]
@@ -44,9 +40,7 @@ const IORING_SETUP_DEFER_TASKRUN: u32 = 1 << 13;
 const IORING_ENTER_GETEVENTS: u32 = 1 << 0;
 const IORING_ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const IORING_OFF_SQES: i64 = 0x1000_0000;
-/// Copies between two pipes.
 const IORING_OP_TEE: u8 = 33;
-/// Reads into several buffers.
 const IORING_OP_READV: u8 = 1;
 /// Writes one buffer. One worker at a time writes to a regular file.
 const IORING_OP_WRITE: u8 = 23;
@@ -62,7 +56,6 @@ const LEN: usize = 24;
 const SPLICE_FD_IN: usize = 44;
 
 /// A ring with one entry. Its thread ends with it.
-#[derive(Debug)]
 pub struct Ring {
     fd: OwnedFd,
     /// The page with the heads and tails of both queues.
@@ -80,13 +73,8 @@ impl Ring {
 
     /// Creates a ring that uses this ring's thread.
     pub fn beside(&self) -> Result<Ring> {
-        let flags = IORING_SETUP_SQPOLL | IORING_SETUP_ATTACH_WQ;
-        Ring::with(Params {
-            flags,
-            sq_thread_idle: 1,
-            wq_fd: number(&self.fd),
-            ..Params::default()
-        })
+        let (flags, wq_fd) = (IORING_SETUP_SQPOLL | IORING_SETUP_ATTACH_WQ, number(&self.fd));
+        Ring::with(Params { flags, sq_thread_idle: 1, wq_fd, ..Params::default() })
     }
 
     /// Creates a ring without threads. The kernel starts a worker when it needs one.
@@ -106,8 +94,7 @@ impl Ring {
         let fd = i32::try_from(Errno::check(fd)?).expect("a descriptor");
         // SAFETY: the kernel has just installed this file descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
-        let map = Map::new(&fd, crate::raw::page_size(), 0, prot, libc::MAP_SHARED)?;
+        let map = Map::new(&fd, crate::raw::page_size(), 0, READ_WRITE, libc::MAP_SHARED)?;
         let place = |offset: u32| offset as usize;
         Ok(Ring {
             fd,
@@ -154,9 +141,8 @@ impl Ring {
 
     /// Maps the only entry, with this operation, file and length.
     fn entry(&self, operation: [u8; 4], file: &impl AsFd, length: usize) -> Map {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
         let bytes = crate::raw::page_size();
-        let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, prot, libc::MAP_SHARED);
+        let entries = Map::new(&self.fd, bytes, IORING_OFF_SQES, READ_WRITE, libc::MAP_SHARED);
         let entry = entries.expect("the entries are mapped");
         entry.store32(OPCODE, u32::from_ne_bytes(operation));
         entry.store32(FD, number(file));
@@ -164,20 +150,17 @@ impl Ring {
         entry
     }
 
-    /// Submits the only entry.
     fn submit(&self, number: u32, flags: u32) {
         let submitted = self.map.load32(self.sq_tail);
         self.map.store32(self.sq_tail, submitted.wrapping_add(1));
         self.enter(number, flags);
     }
 
-    /// Whether the submitted operation is done.
     fn done(&self) -> bool {
         self.enter(0, IORING_ENTER_GETEVENTS);
         self.map.load32(self.cq_tail) != self.map.load32(self.cq_head)
     }
 
-    /// Submits this many entries.
     fn enter(&self, number: u32, flags: u32) {
         let fd = self.fd.as_raw_fd();
         let nothing = std::ptr::null::<libc::sigset_t>();
@@ -187,7 +170,6 @@ impl Ring {
         Errno::check(returned).expect("the ring is entered");
     }
 
-    /// Waits until the submitted operation is done.
     fn complete(&self) {
         assert!(wait_for(LONG, || self.done()), "the ring's work is not done");
         self.map.store32(self.cq_head, self.map.load32(self.cq_tail));
@@ -196,7 +178,6 @@ impl Ring {
 
 /// A ring whose worker copies a byte from one pipe to another. Each copy is a section, in which the
 /// worker blocks until [`give`](Self::give).
-#[derive(Debug)]
 pub struct Copies {
     ring: Ring,
     /// The ends to read from and to write to.
@@ -205,9 +186,17 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Creates the ring and empty pipes.
     pub fn new() -> Result<Copies> {
         Ok(Copies { ring: Ring::without_thread()?, from: pipe()?, to: pipe()? })
+    }
+
+    /// Returns when a worker is in a section, where it blocks.
+    pub fn held() -> Result<Copies> {
+        let copies = Copies::new()?;
+        copies.begin();
+        let blocked = || sleeping_thread("iou-wrk-");
+        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
+        Ok(copies)
     }
 
     /// Submits a copy, which the kernel always passes to a worker.
@@ -217,18 +206,11 @@ impl Copies {
         self.ring.submit(1, 0);
     }
 
-    /// Returns when the worker sleeps. A new worker starts with this copy, so it waits for the byte.
-    pub fn wait(&self) {
-        let blocked = || sleeping_thread("iou-wrk-");
-        assert!(wait_for(LONG, blocked), "a worker waits for the byte");
-    }
-
     /// Provides the byte, which stays in the pipe however often it is copied.
     pub fn give(&self) {
         assert_eq!(write(&self.from.1, b"x"), Ok(1));
     }
 
-    /// Waits for the end of the copy.
     pub fn complete(&self) {
         self.ring.complete();
         assert_eq!(read(&self.to.0, &mut [0]), Ok(1));

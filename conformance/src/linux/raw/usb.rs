@@ -9,16 +9,11 @@
 //! device in a thread of its own. Each answer is a remote section with the handle of the thread that
 //! attached the device.
 
-use super::helpers::{ioctl, read_write};
-use crate::errno::{Errno, Result};
-use nix::poll::{PollFd, PollFlags, poll};
+use super::*;
 use nix::sys::socket::{setsockopt, sockopt};
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::io;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
-use std::ptr::null_mut;
 
 /// `struct usb_raw_init`.
 #[repr(C)]
@@ -69,7 +64,6 @@ const TIMEOUT: &str = "/sys/module/usbcore/parameters/initial_descriptor_timeout
 const QUIRKS: &str = "3";
 
 /// A connected device. Dropping it unplugs it.
-#[derive(Debug)]
 pub struct Gadget {
     fd: File,
 }
@@ -80,7 +74,6 @@ impl Gadget {
         read_write("/dev/raw-gadget")
     }
 
-    /// Returns the number of the bus.
     pub fn bus() -> u64 {
         let hub = root_hub();
         let name = hub.file_name().expect("a name").to_string_lossy();
@@ -166,7 +159,6 @@ impl Gadget {
     }
 }
 
-/// Returns the directory of the bus's root hub.
 fn root_hub() -> PathBuf {
     let controller = fs::read_dir("/sys/devices/platform/dummy_hcd.0").expect("a controller");
     let named = |path: &PathBuf| {
@@ -200,14 +192,12 @@ const USBDEVFS_URB_TYPE_CONTROL: u8 = 2;
 const GET_STATUS: [u8; 10] = [0x80, 0, 0, 0, 0, 0, 2, 0, 0, 0];
 
 /// The open hub. While it is open, it does not fall asleep.
-#[derive(Debug)]
 pub struct RootHub {
     fd: File,
     socket: UnixDatagram,
 }
 
 impl RootHub {
-    /// Whether there is one.
     pub fn present() -> bool {
         fs::exists("/sys/devices/platform/dummy_hcd.0").is_ok_and(|there| there)
     }
@@ -263,14 +253,12 @@ const STALL: i32 = -32;
 const PAUSE: u16 = 3000;
 
 /// A device, which is detached when dropped.
-#[derive(Debug)]
 pub struct Usbip {
     port: u32,
     socket: UnixStream,
 }
 
 impl Usbip {
-    /// Whether there is a host controller.
     pub fn present() -> bool {
         fs::exists(CONTROLLER).is_ok_and(|there| there)
     }

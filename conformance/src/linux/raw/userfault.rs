@@ -1,12 +1,6 @@
 //! Memory that blocks whoever touches it, the kernel too, until this program provides it.
 
-use super::helpers::ioctl;
-use crate::errno::{Errno, Result};
-use crate::raw::{Map, page_size};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::fs::File;
-use std::io::Read as _;
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use super::*;
 
 /// `struct uffdio_api`: version, features, available requests.
 type Api = [u64; 3];
@@ -26,11 +20,9 @@ const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
 const LONG: u16 = 20_000;
 
 /// Pages that are absent until they are provided.
-#[derive(Debug)]
 pub struct Absent {
     /// The first field, so that dropping releases all waiters before it unmaps the memory.
     fd: OwnedFd,
-    /// The memory.
     pub map: Map,
 }
 
@@ -71,7 +63,6 @@ impl Absent {
         self.request(UFFDIO_COPY, &mut copy).expect("the page is provided");
     }
 
-    /// Makes all pages absent again.
     pub fn take_away(&self) {
         self.take_away_from(0);
     }
@@ -85,7 +76,6 @@ impl Absent {
         Errno::check(returned).map(drop).expect("the pages are taken away");
     }
 
-    /// The address of a page.
     pub fn address(&self, page: usize) -> usize {
         self.map.address().expose_provenance() + page * page_size()
     }

@@ -4,13 +4,8 @@
 //! the queue has neither memory nor a backend: the handler finds that out in recorded code. A queue
 //! that has both makes the worker read its memory.
 
-use super::Absent;
-use super::helpers::{interface, ioctl, read_write};
-use crate::errno::Result;
-use crate::raw::{Map, page_size};
+use super::*;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use std::fs::File;
-use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::Arc;
 
 /// `struct vhost_vring_file`.
@@ -25,13 +20,10 @@ const VHOST_SET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x01);
 const VHOST_RESET_OWNER: libc::Ioctl = libc::_IO(LETTER, 0x02);
 const VHOST_SET_LOG_FD: libc::Ioctl = libc::_IOW::<i32>(LETTER, 0x07);
 const VHOST_SET_VRING_KICK: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x20);
-/// The guest's receive queue.
 const RECEIVE: u32 = 0;
-/// The guest's transmit queue.
 const TRANSMIT: u32 = 1;
 
 /// A network device owned by this process. Its worker ends with it.
-#[derive(Debug)]
 pub struct Vhost {
     fd: File,
     kick: Arc<EventFd>,
@@ -45,13 +37,16 @@ impl Vhost {
 
     /// Opens the device and becomes its owner.
     pub fn new() -> Result<Vhost> {
-        Vhost::kicked_by(Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?), &[TRANSMIT])
+        Vhost::of_queues(&[TRANSMIT])
     }
 
     /// Opens the device and becomes its owner. One kick queues work of both queues at once.
     pub fn of_both_queues() -> Result<Vhost> {
-        let kick = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?);
-        Vhost::kicked_by(kick, &[RECEIVE, TRANSMIT])
+        Vhost::of_queues(&[RECEIVE, TRANSMIT])
+    }
+
+    fn of_queues(queues: &[u32]) -> Result<Vhost> {
+        Vhost::kicked_by(Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?), queues)
     }
 
     /// Creates another device. One kick of the first kicks both queues of the second too.
@@ -86,7 +81,6 @@ impl Vhost {
         self.flush();
     }
 
-    /// Kicks the queue.
     pub fn kick(&self) {
         self.kick.write(1).expect("the queue is kicked");
     }
@@ -122,11 +116,8 @@ const VHOST_SET_VRING_ADDR: libc::Ioctl = libc::_IOW::<VringAddr>(LETTER, 0x11);
 const VHOST_NET_SET_BACKEND: libc::Ioctl = libc::_IOW::<VringFile>(LETTER, 0x30);
 const TUNSETIFF: libc::Ioctl = libc::_IOW::<i32>(b'T' as u32, 202);
 
-/// The number of descriptors in the queue.
 const NUMBER: u32 = 1024;
-/// The maximum size of a queue.
 const MOST: u32 = 1 << 15;
-/// The size of a descriptor in bytes.
 const DESCRIPTOR: usize = 16;
 /// First words of the available ring: one for an empty queue, one for the first descriptor.
 const NOTHING: u64 = 0;
@@ -139,7 +130,6 @@ const NEXT_NUMBER: u32 = 48;
 
 /// A chain of descriptors. The last one has a page of its own, which can be absent. Its next number
 /// is out of range, so the worker gives up there.
-#[derive(Debug)]
 pub struct Chain {
     table: Absent,
     pages: usize,
@@ -165,7 +155,6 @@ impl Chain {
 }
 
 /// A device with such a queue. Its worker reads the available ring from a page that can be absent.
-#[derive(Debug)]
 pub struct Vring {
     // Dropped first: closing the device waits for the worker, which may wait for this page.
     available: Absent,
@@ -233,33 +222,26 @@ impl Vring {
         self.vhost.flush();
     }
 
-    /// Kicks the queue and waits until the resulting section has ended.
-    pub fn work(&self) {
-        self.vhost.work();
-    }
-
     /// Makes each later kick run a section with thousands of records. The one descriptor becomes
     /// available, and the worker only gives up after as many steps as the queue has descriptors.
     pub fn make_long(&self) {
         self.available.map.store(0, FIRST);
     }
 
-    /// Kicks the queue.
-    pub fn kick(&self) {
-        self.vhost.kick();
-    }
-
     /// Kicks queues with these descriptors. Returns when each worker is in the resulting section,
     /// where it waits for the last descriptor.
     pub fn begin_all(vrings: &[Vring], chain: &Chain) {
         chain.table.take_away_from(chain.pages);
-        vrings.iter().for_each(Vring::kick);
+        vrings.iter().for_each(|vring| vring.kick());
         vrings.iter().for_each(|_| chain.table.wait());
     }
+}
 
-    /// Waits until the sections of all queued work have ended, including that of the flush itself.
-    pub fn flush(&self) {
-        self.vhost.flush();
+impl std::ops::Deref for Vring {
+    type Target = Vhost;
+
+    fn deref(&self) -> &Vhost {
+        &self.vhost
     }
 }
 

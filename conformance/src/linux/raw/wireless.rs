@@ -1,4 +1,5 @@
-//! Simulated radios, and Bluetooth and NFC controllers that this program emulates.
+//! Simulated radios, and Bluetooth and NFC controllers that this program emulates. Generic netlink
+//! sets them up.
 //!
 //! One [`Radio`] joins a network of its own, the other sends it frames. The kernel receives a frame
 //! in a softirq, and a worker processes it later. Both are remote sections with the handle of the
@@ -9,14 +10,11 @@
 //! commands, and processes each answer in a remote section with the handle of the thread that wrote
 //! the answer.
 
-use super::helpers::{ioctl, read_write, set_interface, with_address};
-use super::netlink::Netlink;
-use crate::errno::Result;
+use super::*;
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socket};
-use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
+};
 
 const NL80211_CMD_SET_WIPHY: u8 = 2;
 const NL80211_CMD_SET_INTERFACE: u8 = 6;
@@ -34,14 +32,11 @@ const NETWORK: [u8; 6] = [2, 0x4b, 0x63, 0x6f, 0x76, 1];
 const RECEIVER: &str = "wlan0";
 const SENDER: &str = "wlan1";
 
-/// The sending radio.
-#[derive(Debug)]
 pub struct Radio {
     socket: OwnedFd,
 }
 
 impl Radio {
-    /// Whether there are two radios.
     pub fn present() -> bool {
         let there = |name| fs::exists(format!("/sys/class/net/{name}/phy80211"));
         [RECEIVER, SENDER].into_iter().all(|name| there(name).is_ok_and(|there| there))
@@ -51,29 +46,23 @@ impl Radio {
     pub fn new() -> Result<Radio> {
         let family = Netlink::open("nl80211")?;
         let frequency = MEGAHERTZ.to_ne_bytes();
-        for (name, kind) in [(RECEIVER, NL80211_IFTYPE_ADHOC), (SENDER, NL80211_IFTYPE_MONITOR)] {
-            let index = if_nametoindex(name)?.to_ne_bytes();
+        let network: &[(u16, &[u8])] = &[
+            (NL80211_ATTR_SSID, b"kcov"),
+            (NL80211_ATTR_MAC, &NETWORK),
+            (NL80211_ATTR_FREQ_FIXED, &[]),
+        ];
+        for (name, kind, command, rest) in [
+            (RECEIVER, NL80211_IFTYPE_ADHOC, NL80211_CMD_JOIN_IBSS, network),
+            (SENDER, NL80211_IFTYPE_MONITOR, NL80211_CMD_SET_WIPHY, &network[..0]),
+        ] {
+            let (index, kind) = (if_nametoindex(name)?.to_ne_bytes(), kind.to_ne_bytes());
             // Another check may have left the interface up.
             set_interface(name, false)?;
-            let kind = kind.to_ne_bytes();
-            let attributes: [(u16, &[u8]); 2] =
-                [(NL80211_ATTR_IFINDEX, &index), (NL80211_ATTR_IFTYPE, &kind)];
-            family.request(NL80211_CMD_SET_INTERFACE, &attributes)?;
+            let own = (NL80211_ATTR_IFINDEX, &index[..]);
+            family.request(NL80211_CMD_SET_INTERFACE, &[own, (NL80211_ATTR_IFTYPE, &kind)])?;
             set_interface(name, true)?;
-            let (command, rest): (u8, &[(u16, &[u8])]) = if name == SENDER {
-                (NL80211_CMD_SET_WIPHY, &[])
-            } else {
-                let network: &[(u16, &[u8])] = &[
-                    (NL80211_ATTR_SSID, b"kcov"),
-                    (NL80211_ATTR_MAC, &NETWORK),
-                    (NL80211_ATTR_FREQ_FIXED, &[]),
-                ];
-                (NL80211_CMD_JOIN_IBSS, network)
-            };
-            let mut attributes: Vec<(u16, &[u8])> =
-                vec![(NL80211_ATTR_IFINDEX, &index), (NL80211_ATTR_WIPHY_FREQ, &frequency)];
-            attributes.extend_from_slice(rest);
-            family.request(command, &attributes)?;
+            let attributes = [own, (NL80211_ATTR_WIPHY_FREQ, &frequency[..])];
+            family.request(command, &[&attributes[..], rest].concat())?;
         }
         Ok(Radio { socket: packets(SENDER)? })
     }
@@ -131,7 +120,6 @@ const LET_GO: [u8; 2] = [COMMAND | 1, 6];
 const GONE: &[u8] = &[0x61, 6, 2, 0, 0];
 
 /// A controller, which disappears when dropped.
-#[derive(Debug)]
 pub struct Nfc {
     file: File,
     /// Stays open as long as the controller: closing it makes the kernel stop polling for cards.
@@ -181,13 +169,11 @@ impl Nfc {
         self.request(NFC_CMD_DEV_DOWN, &[]).map(drop)
     }
 
-    /// Starts polling for cards.
     pub fn poll(&self) -> Result<()> {
         let protocols = (1_u32 << NFC_PROTO_ISO14443).to_ne_bytes();
         self.request(NFC_CMD_START_POLL, &[(NFC_ATTR_PROTOCOLS, &protocols)]).map(drop)
     }
 
-    /// Reports a card.
     pub fn find(&self) {
         (&self.file).write_all(FOUND).expect("the card is taken");
     }
@@ -219,17 +205,13 @@ impl Nfc {
     }
 }
 
-/// A connection to a card.
-#[derive(Debug)]
 pub struct Card(OwnedFd);
 
 impl Card {
-    /// Sends data to the card.
     pub fn send(&self) {
         send(self.0.as_raw_fd(), b"kcov", MsgFlags::empty()).expect("sent");
     }
 
-    /// Waits for the answer.
     pub fn receive(&self) {
         let received = recv(self.0.as_raw_fd(), &mut [0; 64], MsgFlags::empty());
         assert!(received.expect("an answer") > 0);
@@ -248,16 +230,13 @@ const HCI_VENDOR: u8 = 0xff;
 const HCI_COMMAND_COMPLETE: u8 = 0x0e;
 
 /// A controller, which disappears when dropped.
-#[derive(Debug)]
 pub struct Bluetooth(File);
 
 impl Bluetooth {
-    /// Opens the interface without creating a controller.
     pub fn open() -> Result<File> {
         read_write("/dev/vhci")
     }
 
-    /// Creates a controller.
     pub fn new() -> Result<Bluetooth> {
         let mut file = Bluetooth::open()?;
         file.write_all(&[HCI_VENDOR, 0])?;
@@ -278,4 +257,88 @@ impl Bluetooth {
         let event = [HCI_EVENT, HCI_COMMAND_COMPLETE, 4, 1, low, high, 0];
         self.0.write_all(&event).expect("the kernel takes the answer");
     }
+}
+
+const NLMSG_ERROR: u16 = 2;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const GENL_ID_CTRL: u16 = 16;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+/// `struct nlmsghdr`, which `struct genlmsghdr` follows.
+const HEADER: usize = 16;
+const BOTH: usize = HEADER + 4;
+
+/// A subsystem's family.
+pub struct Netlink {
+    socket: OwnedFd,
+    family: u16,
+}
+
+impl Netlink {
+    /// Looks up the family with this name.
+    pub fn open(name: &str) -> Result<Netlink> {
+        let (flags, protocol) = (SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkGeneric);
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
+        let control = Netlink { socket, family: GENL_ID_CTRL };
+        let name = [name.as_bytes(), &[0]].concat();
+        let reply = control.request(CTRL_CMD_GETFAMILY, &[(CTRL_ATTR_FAMILY_NAME, &name)])?;
+        let family = attributes(&reply).into_iter().find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID);
+        let (_, number) = family.expect("the reply has the family's number");
+        Ok(Netlink { family: u16::from_ne_bytes([number[0], number[1]]), ..control })
+    }
+
+    /// Sends a request and waits until the kernel has carried it out. Returns the attributes of the
+    /// reply, if any.
+    pub fn request(&self, command: u8, attributes: &[(u16, &[u8])]) -> Result<Vec<u8>> {
+        let mut message = vec![0; HEADER];
+        message.extend([command, 1, 0, 0]);
+        for (kind, value) in attributes {
+            let length = u16::try_from(4 + value.len()).expect("an attribute");
+            message.extend(length.to_ne_bytes());
+            message.extend(kind.to_ne_bytes());
+            message.extend_from_slice(value);
+            message.resize(message.len().next_multiple_of(4), 0);
+        }
+        let length = u32::try_from(message.len()).expect("a message");
+        message[..4].copy_from_slice(&length.to_ne_bytes());
+        message[4..6].copy_from_slice(&self.family.to_ne_bytes());
+        message[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+        send(self.socket.as_raw_fd(), &message, MsgFlags::empty())?;
+
+        let mut reply = Vec::new();
+        loop {
+            let mut buffer = vec![0; 1 << 16];
+            let length = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+            let mut rest = &buffer[..length];
+            while rest.len() >= HEADER {
+                let length = usize::try_from(number(rest)).expect("a length");
+                let (this, next) = rest.split_at(length);
+                if u16::from_ne_bytes([this[4], this[5]]) == NLMSG_ERROR {
+                    return match number(&this[HEADER..]) {
+                        0 => Ok(reply),
+                        negative => Err(Errno((negative as i32).wrapping_neg())),
+                    };
+                }
+                reply = this[BOTH..].to_vec();
+                rest = next.get(length.next_multiple_of(4) - length..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Splits attributes into kinds and values.
+fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut all = Vec::new();
+    while bytes.len() >= 4 {
+        let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+        all.push((u16::from_ne_bytes([bytes[2], bytes[3]]), &bytes[4..length]));
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    all
 }

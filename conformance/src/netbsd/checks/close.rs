@@ -1,12 +1,9 @@
 //! What closing, the end of a thread and executing a program do.
 
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::close::gives_back_bytes;
 use crate::checks::shared::exec::traced_helper;
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use std::os::fd::AsRawFd as _;
-use std::process::Stdio;
-use std::sync::Mutex;
+use nix::fcntl::FdFlag;
 
 pub(crate) const CHECKS: &[Check] = &[
     // On NetBSD, close(2) returns the driver's result. Linux ignores it, so Linux has no
@@ -30,8 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     // A thread that does not own the device closes the last file descriptor. The owner stays
     // traced.
-    check("close.while-enabled-by-other-thread", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("close.while-enabled-by-other-thread", mapped, |_, device, map| {
         let last = Mutex::new(Some(device));
         let enable = || {
             let device = last.lock().expect("the descriptor");
@@ -39,14 +35,12 @@ pub(crate) const CHECKS: &[Check] = &[
         };
         other_stays_traced(&map, enable, || drop(last.lock().expect("the descriptor").take()));
     }),
-    check("close.while-enabled-nobody-can-disable", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("close.while-enabled-nobody-can-disable", enabled_pc, |cx, device| {
         device.close().expect("closed");
         let other = sized(cx, COVER_SIZE);
         cx.refused_by(&other, Device::disable);
     }),
-    check("thread.buffer-belongs-to-no-thread", |cx| {
-        let (_device, map) = mapped(cx);
+    on_buffer("thread.buffer-belongs-to-no-thread", mapped, |_, _device, map| {
         map.store(0, 5);
         thread(|| {
             assert_eq!(map.load(0), 5);
@@ -54,8 +48,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert_eq!(map.load(0), 6);
     }),
-    check("exec.new-program-can-disable", |cx| {
-        let (device, map) = mapped_of(cx, EXEC_WORDS);
+    on_buffer("exec.new-program-can-disable", mapped_exec, |_, device, map| {
         fcntl(&device, FcntlArg::F_SETFD(FdFlag::empty())).expect("F_SETFD");
         let inherited = device.as_raw_fd().to_string();
         let mut command = traced_helper(&device, KCOV_TRACE_PC);

@@ -6,9 +6,8 @@
 pub(super) mod operands;
 
 use super::calls::{MAGIC, switch_over_argument};
-use super::mapped_pages_of;
 use super::pc::ticks_add_nothing;
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
 
@@ -31,9 +30,7 @@ fn capacity_is(cx: &Context, entries: u64, capacity: u64) {
     (0..entries).for_each(|_| call());
     device.disable().expect("disabled");
     assert_eq!(map.count(), capacity, "{entries} entries");
-    let used = 1 + 4 * index(capacity);
-    let behind = map.copy(used, map.words() - used);
-    assert!(behind.iter().all(|&word| word == SENTINEL), "{entries} entries");
+    assert!(is_marked_from(&map, 1 + 4 * index(capacity)), "{entries} entries");
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -63,8 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
             capacity_is(cx, entries, 0);
         }
     }),
-    check("cmp.full.stored-count-beyond-capacity", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_CMP);
+    on_buffer("cmp.full.stored-count-beyond-capacity", page_of_cmps, |_, _device, map| {
         // None of them wraps to a small number, though the last two nearly do.
         for count in [page_words(), 1 << 32, 1 << 61, (1 << 62) - 2, u64::MAX - 1] {
             nothing_is_written(&map, count);
@@ -74,8 +70,7 @@ pub(crate) const CHECKS: &[Check] = &[
         const WRAPS: u64 = 1 << 62;
         // On a busy host, the call may make more comparisons than a page holds.
         let (device, map) = collecting(cx, KCOV_TRACE_CMP);
-        mark(&map, SENTINEL);
-        map.store(0, WRAPS);
+        mark_from(&map, WRAPS);
         call();
         let count = map.count();
         device.disable().expect("disabled");

@@ -1,40 +1,33 @@
 //! `KCOV_IOC_SETBUFSIZE`, `KCOV_IOC_ENABLE` and `KCOV_IOC_DISABLE`.
 
-use super::GREATEST;
-use crate::checks::prelude::*;
+use super::*;
 use crate::system::checks::MODES;
 use kcov_sys::netbsd::{
     KCOV_BUF_MIN_ENTRIES, KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_SETBUFSIZE,
 };
 use std::ptr::from_ref;
 
-/// An unknown mode.
 const UNKNOWN: u32 = 3;
 
 /// Returns an enabled device and another one. The former makes this thread busy.
 fn busy(cx: &Context) -> (Device, Device) {
-    let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-    first.enable(KCOV_TRACE_PC).expect("enabled");
-    (first, second)
+    (enabled(cx, KCOV_TRACE_PC), sized(cx, COVER_SIZE))
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("enable.mode-is-read-through-a-pointer", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.mode-is-read-through-a-pointer", mapped, |_, device, map| {
         let mode: i32 = 1;
         let address = from_ref(&mode).expose_provenance();
         assert_eq!(device.request(KCOV_IOC_ENABLE, address), Ok(()));
         assert!(is_traced(&map));
     }),
-    check("enable.unreadable-argument-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("enable.unreadable-argument-is-refused", usual, |cx, device| {
         cx.refused_by(&device, |device| device.request(KCOV_IOC_ENABLE, 0));
         // The argument is read first, and it is a pointer to the mode, not the mode.
         cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_ENABLE, 1));
         device.enable(KCOV_TRACE_PC).expect("it is not enabled");
     }),
-    check("enable.each-mode-in-turn", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("enable.each-mode-in-turn", usual, |_, device| {
         for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
             for _ in 0..2 {
                 assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
@@ -42,20 +35,16 @@ pub(crate) const CHECKS: &[Check] = &[
             }
         }
     }),
-    check("enable.none-records-nothing", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("enable.none-records-nothing", mapped, |_, device, map| {
         for before in MODES {
             // Whatever the mode was before.
             device.enable(*before).expect("enabled");
             device.disable().expect("disabled");
-            mark(&map, SENTINEL);
-            map.reset();
+            mark_from(&map, 0);
             assert_eq!(device.enable(KCOV_MODE_NONE), Ok(()));
             (0..100).for_each(|_| call());
             assert_eq!(device.disable(), Ok(()));
-            assert_eq!(map.count(), 0, "after mode {before}");
-            let records = map.copy(1, map.words() - 1);
-            assert!(records.iter().all(|&word| word == SENTINEL), "after mode {before}");
+            assert!(map.count() == 0 && is_marked_from(&map, 1), "after mode {before}");
         }
     }),
     check("enable.none-binds-the-thread", |cx| {
@@ -91,28 +80,24 @@ pub(crate) const CHECKS: &[Check] = &[
         let (_first, second) = busy(cx);
         cx.refused_by(&second, |second| second.enable(UNKNOWN));
     }),
-    check("disable.argument-is-ignored", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("disable.argument-is-ignored", usual, |_, device| {
         for argument in [0, 1, 4096, usize::MAX] {
             device.enable(KCOV_TRACE_PC).expect("enabled");
             assert_eq!(device.request(KCOV_IOC_DISABLE, argument), Ok(()));
         }
     }),
-    check("size.is-read-through-a-pointer", |cx| {
-        let device = open(cx);
+    on_device("size.is-read-through-a-pointer", open, |_, device| {
         let entries: u64 = COVER_SIZE;
         let address = from_ref(&entries).expose_provenance();
         assert_eq!(device.request(KCOV_IOC_SETBUFSIZE, address), Ok(()));
         device.map(COVER_SIZE).expect("a buffer of that size");
         assert!(device.map(COVER_SIZE + 512).is_err(), "and no larger");
     }),
-    check("size.least", |cx| {
-        let device = open(cx);
+    on_device("size.least", open, |_, device| {
         assert_eq!(device.init_trace(KCOV_BUF_MIN_ENTRIES), Ok(()));
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     }),
-    check("size.greatest", |cx| {
-        let device = open(cx);
+    on_device("size.greatest", open, |_, device| {
         assert_eq!(device.init_trace(GREATEST), Ok(()));
         let map = device.map(GREATEST).expect("all of it is mapped");
         map.store(map.words() - 1, 1);
@@ -123,13 +108,11 @@ pub(crate) const CHECKS: &[Check] = &[
             cx.refused_by(&open(cx), |device| device.init_trace(entries));
         }
     }),
-    check("size.enabled-comes-before-range", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("size.enabled-comes-before-range", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| device.init_trace(0));
         cx.refused_by(&device, |device| device.init_trace(GREATEST + 1));
     }),
-    check("size.unreadable-argument-is-refused", |cx| {
-        let device = open(cx);
+    on_device("size.unreadable-argument-is-refused", open, |cx, device| {
         cx.refused_by(&device, |device| device.request(KCOV_IOC_SETBUFSIZE, 0));
         device.init_trace(COVER_SIZE).expect("it is still unsized");
     }),

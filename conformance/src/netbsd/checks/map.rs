@@ -1,18 +1,13 @@
 //! `mmap`: what only NetBSD allows or refuses.
 
-use crate::checks::prelude::*;
-use crate::errno::Result;
-use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_NONE, PROT_READ, PROT_WRITE};
-use nix::fcntl::OFlag;
+use super::*;
+use libc::{PROT_EXEC, PROT_NONE};
 use nix::sys::resource::{UsageWho, getrusage};
-
-const READ_WRITE: i32 = PROT_READ | PROT_WRITE;
 
 fn offset(bytes: usize) -> i64 {
     i64::try_from(bytes).expect("an offset")
 }
 
-/// The maximum buffer size in bytes.
 fn greatest() -> usize {
     index(super::GREATEST) * 8
 }
@@ -35,21 +30,18 @@ pub(crate) const CHECKS: &[Check] = &[
         let (device, whole) = mapped_of(cx, 4 * page_words());
         for page in 1..4 {
             let start = page * page_size();
-            let rest = device
-                .map_with(whole.bytes() - start, offset(start), READ_WRITE, MAP_SHARED)
-                .expect("the rest");
+            let bytes = whole.bytes() - start;
+            let rest = device.map_with(bytes, offset(start), READ_WRITE, MAP_SHARED);
+            let rest = rest.expect("the rest");
             whole.store(start / 8 + 3, page as u64);
             assert_eq!(rest.load(3), page as u64);
         }
     }),
-    check("map.offset-beyond-is-refused", |cx| {
-        let device = sized(cx, 2 * page_words());
+    on_device("map.offset-beyond-is-refused", two_pages, |cx, device| {
         let page = page_size();
         for (pages, start) in [(2, 1), (1, 2), (1, 3)] {
             let start = offset(start * page);
-            cx.refused_by(&device, |device| {
-                device.map_with(pages * page, start, READ_WRITE, MAP_SHARED)
-            });
+            cx.refused_by(&device, |it| it.map_with(pages * page, start, READ_WRITE, MAP_SHARED));
         }
     }),
     check("map.each-page-faults", |cx| {
@@ -64,8 +56,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let faults = faults() - before;
         assert!(faults >= PAGES.into(), "{faults} faults for {PAGES} pages");
     }),
-    check("map.unaligned-offset-is-accepted", |cx| {
-        let (device, whole) = mapped_page(cx);
+    on_buffer("map.unaligned-offset-is-accepted", mapped_page, |_, device, whole| {
         let part = device.map_with(64, 64, READ_WRITE, MAP_SHARED).expect("from word 8 on");
         whole.store(8, 7);
         assert_eq!(part.load(0), 7);
@@ -80,14 +71,12 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(more.is_err(), "{entries} entries");
         }
     }),
-    check("map.executable-is-refused", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.executable-is-refused", one_page, |cx, device| {
         for prot in [PROT_EXEC, PROT_READ | PROT_EXEC] {
             cx.refused_by(&device, |device| device.map_with(page_size(), 0, prot, MAP_SHARED));
         }
     }),
-    check("map.access-cannot-be-added", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.access-cannot-be-added", one_page, |cx, device| {
         for prot in [PROT_NONE, PROT_READ, PROT_WRITE, READ_WRITE] {
             let map = device.map_with(page_size(), 0, prot, MAP_SHARED).expect("mapped");
             for more in PROT_READ..=READ_WRITE | PROT_EXEC {
@@ -99,8 +88,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert_eq!(map.protect_from(0, prot), Ok(()), "and given back");
         }
     }),
-    check("map.negative-offset-is-refused", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.negative-offset-is-refused", one_page, |cx, device| {
         cx.refused_by(&device, |device| {
             device.map_with(page_size(), -offset(page_size()), READ_WRITE, MAP_SHARED)
         });
@@ -110,16 +98,12 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&device, |device| device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
         // The length is checked before the size of the buffer.
         let unsized_device = super::open(cx);
-        cx.refused_by(&unsized_device, |unsized_device| {
-            unsized_device.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED)
-        });
+        cx.refused_by(&unsized_device, |it| it.map_with(greatest() + 1, 0, READ_WRITE, MAP_SHARED));
     }),
     check("map.above-greatest-offset-is-refused", |cx| {
         let device = sized(cx, super::GREATEST);
         let beyond = offset(greatest() + page_size());
-        cx.refused_by(&device, |device| {
-            device.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED)
-        });
+        cx.refused_by(&device, |it| it.map_with(page_size(), beyond, READ_WRITE, MAP_SHARED));
     }),
     check("map.greatest-offset-is-refused", |cx| {
         let device = sized(cx, super::GREATEST);
@@ -133,20 +117,17 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("map.open-mode-is-ignored", |cx| {
         for access in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
-            let device = Device::open_with(cx.device(), access).expect("the device opens");
-            device.init_trace(page_words()).expect("sized");
+            let device = sized_with(cx, access, page_words());
             let map = device.map(page_words()).expect("readable and writable");
             map.store(3, 9);
             assert_eq!(map.load(3), 9);
         }
     }),
-    check("map.without-flags-is-accepted", |cx| {
-        let device = sized(cx, page_words());
+    on_device("map.without-flags-is-accepted", one_page, |_, device| {
         let map = device.map_with(page_size(), 0, READ_WRITE, 0);
         assert_eq!(map.map(drop), Ok(()));
     }),
-    check("map.private-stops-at-the-first-store", |cx| {
-        let (device, _shared) = mapped_page(cx);
+    on_buffer("map.private-stops-at-the-first-store", mapped_page, |_, device, _shared| {
         let private: Map =
             device.map_with(page_size(), 0, READ_WRITE, MAP_PRIVATE).expect("a private mapping");
         device.enable(KCOV_TRACE_PC).expect("enabled");

@@ -10,19 +10,12 @@ pub(crate) mod open;
 mod pc;
 mod remote;
 
-use crate::check::{Check, Context};
-use crate::checks::shared::{index, open, sized};
-use crate::errno::Result;
-use crate::raw::{
-    Device, KCOV_MODE_NONE, KCOV_TRACE_CMP, KCOV_TRACE_PC, LONG, Map, page_words, thread, wait_for,
-};
+use crate::checks::prelude::*;
 
-/// The system's name.
 pub const WORD: &str = "netbsd";
 
 pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
 
-/// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     map::CHECKS,
@@ -38,16 +31,13 @@ pub const CHECKS: &[&[Check]] = &[
     remote::section::CHECKS,
 ];
 
-/// All modes.
 pub(crate) const MODES: &[u32] = &[KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP];
 
-/// The maximum size in entries.
 pub(crate) const GREATEST: u64 = kcov_sys::netbsd::KCOV_BUF_MAX_ENTRIES;
 
 /// The size in words of a buffer that holds all records of an exec.
 pub(crate) const EXEC_WORDS: u64 = GREATEST;
 
-/// The greatest size in words.
 pub(crate) fn max_words() -> u64 {
     GREATEST
 }

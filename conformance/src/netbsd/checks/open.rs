@@ -1,46 +1,30 @@
 //! Opening the device node, its file operations, and requests that the driver, or an older one, does
 //! not know.
 
-use crate::checks::prelude::*;
-use crate::errno::{Errno, Result};
+use super::*;
+use crate::checks::shared::open::call_is_refused;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::netbsd::{
     KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,
     KCOV_IOC_SETBUFSIZE,
 };
-use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::fcntl::FdFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use std::fs::File;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use nix::sys::stat::fstat;
+use nix::unistd::{fsync, ftruncate};
 use std::os::unix::fs::FileTypeExt as _;
 use std::ptr::from_ref;
-
-fn truncate(device: &Device) -> Result<()> {
-    // SAFETY: the call takes no pointer.
-    let returned = unsafe { libc::ftruncate(device.as_raw_fd(), 0) };
-    Errno::check(returned).map(drop)
-}
 
 const NETBSD: Encoding = Encoding::NETBSD;
 
 /// Neighbours of the known numbers, known numbers with other arguments, and requests of other
 /// devices. The kernel passes all of them to the driver.
-const UNKNOWN: &[u32] = &[
-    NETBSD.io(b'K', 0),
-    NETBSD.io(b'K', 1),
-    NETBSD.io(b'K', 2),
-    NETBSD.io(b'K', 4),
-    NETBSD.io(b'K', 9),
-    NETBSD.io(b'K', 12),
-    NETBSD.io(b'K', 255),
-    NETBSD.io(b'L', 3),
-    NETBSD.iow(b'K', 1, 4),
-    NETBSD.iow(b'K', 2, 8),
-    NETBSD.iow(b'K', 3, 4),
-    Encoding::LINUX_GENERIC.io(b'c', 100),
-    0,
-];
+fn unknown() -> impl Iterator<Item = u32> {
+    let io = [0, 1, 2, 4, 9, 12, 255].map(|number| NETBSD.io(b'K', number));
+    let iow = [(1, 4), (2, 8), (3, 4)].map(|(number, size)| NETBSD.iow(b'K', number, size));
+    let others = [NETBSD.io(b'L', 3), Encoding::LINUX_GENERIC.io(b'c', 100), 0];
+    io.into_iter().chain(iow).chain(others)
+}
 
 /// Numbers that differ from a known one in a bit. The kernel passes no argument of over 4096 bytes
 /// to a driver.
@@ -64,7 +48,7 @@ pub(crate) fn unknown_are_refused(cx: &Context, device: &Device) {
     let words = [1_u64; 512];
     let request =
         |device: &Device, number| device.request(number, from_ref(&words).expose_provenance());
-    for &number in UNKNOWN {
+    for number in unknown() {
         cx.refused_by(device, |device| request(device, number));
     }
     cx.refused_by(device, |device| {
@@ -98,29 +82,18 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused(refused);
         assert_eq!(free.expect("the descriptor is free again"), lowest);
     }),
-    check("open.stat-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::sys::stat::fstat(&device).map(drop).map_err(Errno::from));
-    }),
-    check("open.poll-reports-nothing", |cx| {
-        let device = sized(cx, page_words());
+    check("open.stat-is-refused", |cx| call_is_refused(cx, |it| fstat(it).map(drop))),
+    on_device("open.poll-reports-nothing", one_page, |_, device| {
         let mut polled = [PollFd::new(device.as_fd(), PollFlags::POLLIN | PollFlags::POLLOUT)];
         assert_eq!(poll(&mut polled, PollTimeout::ZERO), Ok(0));
         assert_eq!(polled[0].revents(), Some(PollFlags::empty()));
     }),
     check("open.nonblocking-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        let set = fcntl(&device, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
-        cx.refused(set.map_err(Errno::from));
+        call_is_refused(cx, |it| fcntl(it, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)));
     }),
-    check("open.sync-is-refused", |cx| {
-        let device = sized(cx, page_words());
-        cx.refused(nix::unistd::fsync(&device).map_err(Errno::from));
-    }),
-    check("open.truncate-is-refused", |cx| cx.refused(truncate(&sized(cx, page_words())))),
-    check("open.truncate-is-refused-as-invalid", |cx| {
-        cx.refused(truncate(&sized(cx, page_words())));
-    }),
+    check("open.sync-is-refused", |cx| call_is_refused(cx, |it| fsync(it))),
+    check("open.truncate-is-refused", |cx| call_is_refused(cx, |it| ftruncate(it, 0))),
+    check("open.truncate-is-refused-as-invalid", |cx| call_is_refused(cx, |it| ftruncate(it, 0))),
     check("request.remote-is-refused-as-unknown", |cx| {
         let words = [0_u64; 2];
         for number in [KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH] {

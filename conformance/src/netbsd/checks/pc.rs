@@ -1,7 +1,6 @@
 //! Program counters: behavior and promises that only NetBSD has.
 
-use super::mapped_pages_of;
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::full::{enabled_page, nothing_is_written};
 use crate::checks::shared::pc::records;
 use nix::sys::stat::Mode;
@@ -33,15 +32,13 @@ pub(super) fn ticks_add_nothing(cx: &Context, mode: u32) {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("pc.page-faults-are-recorded", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("pc.page-faults-are-recorded", mapped, |_, device, map| {
         let fresh = Map::anonymous(page_size()).expect("memory");
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert!(!records(&map, || fresh.store(0, 1)).is_empty());
     }),
     check("pc.interrupts-add-nothing", |cx| ticks_add_nothing(cx, KCOV_TRACE_PC)),
-    check("pc.count-is-read-before-disabling", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("pc.count-is-read-before-disabling", collecting_pc, |_, device, map| {
         map.reset();
         call();
         let count = map.count();
@@ -75,13 +72,11 @@ pub(crate) const CHECKS: &[Check] = &[
             (0..entries).for_each(|_| call());
             assert_eq!(map.count(), entries - 1, "{entries} entries");
             assert_ne!(map.load(index(entries) - 1), SENTINEL, "the last entry is used");
-            let behind = map.copy(index(entries), map.words() - index(entries));
-            assert!(behind.iter().all(|&word| word == SENTINEL), "and no word behind it");
+            assert!(is_marked_from(&map, index(entries)), "and no word behind it");
             device.disable().expect("disabled");
         }
     }),
-    check("pc.full.stored-count-of-all-ones", |cx| {
-        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC);
+    on_buffer("pc.full.stored-count-of-all-ones", page_of_pcs, |_, _device, map| {
         nothing_is_written(&map, u64::MAX);
     }),
 ];

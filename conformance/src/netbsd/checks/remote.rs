@@ -5,8 +5,7 @@ pub(super) mod kept;
 pub(super) mod release;
 pub(super) mod section;
 
-use super::GREATEST;
-use crate::checks::prelude::*;
+use super::*;
 
 /// A port that the first controller has.
 const PORT: Source = Source { subsystem: 0, id: 1 };
@@ -32,20 +31,17 @@ fn source_map(device: &Device) -> Map {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.needs-no-size", |cx| {
-        let device = attached(cx);
+    on_device("remote.needs-no-size", attached, |_, device| {
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
         assert_eq!(device.disable(), Ok(()));
     }),
-    check("remote.each-mode-in-turn", |cx| {
-        let device = attached(cx);
+    on_device("remote.each-mode-in-turn", attached, |_, device| {
         for mode in [KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP] {
             assert_eq!(device.enable(mode), Ok(()), "mode {mode}");
             assert_eq!(device.disable(), Ok(()), "mode {mode}");
         }
     }),
-    check("remote.unknown-mode-is-refused", |cx| {
-        let device = attached(cx);
+    on_device("remote.unknown-mode-is-refused", attached, |cx, device| {
         cx.refused_by(&device, |device| device.enable(3));
         cx.refused_by(&device, |device| device.enable(u32::MAX));
         device.enable(KCOV_TRACE_PC).expect("it is as it was");
@@ -57,28 +53,24 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused_by(&other, |other| other.enable(KCOV_TRACE_PC));
         cx.refused_by(&other, |other| other.enable(KCOV_MODE_NONE));
     }),
-    check("remote.enabled-by-other-process-is-refused", |cx| {
-        let device = attached(cx);
+    on_device("remote.enabled-by-other-process-is-refused", attached, |cx, device| {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         cx.refused(child(|| attached(cx).enable(KCOV_TRACE_PC)));
     }),
-    check("remote.not-enabled-disable-is-refused", |cx| {
-        let device = attached(cx);
+    on_device("remote.not-enabled-disable-is-refused", attached, |cx, device| {
         cx.refused_by(&device, Device::disable);
         device.enable(KCOV_TRACE_PC).expect("enabled");
         device.disable().expect("disabled");
         cx.refused_by(&device, Device::disable);
     }),
-    check("remote.own-thread-is-not-traced", |cx| {
-        let device = attached(cx);
+    on_device("remote.own-thread-is-not-traced", attached, |_, device| {
         let map = source_map(&device);
         device.enable(KCOV_TRACE_PC).expect("enabled");
         map.reset();
         (0..1000).for_each(|_| call());
         assert_eq!(map.count(), 0);
     }),
-    check("remote.beside-local", |cx| {
-        let remote = attached(cx);
+    on_device("remote.beside-local", attached, |cx, remote| {
         let (local, map) = mapped(cx);
         remote.enable(KCOV_TRACE_PC).expect("remotely");
         assert_eq!(local.enable(KCOV_TRACE_PC), Ok(()), "the thread is not bound");
@@ -91,8 +83,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(remote.detach(), Ok(()));
         assert!(is_traced(&map), "the thread is still traced");
     }),
-    check("remote.buffer-is-the-greatest", |cx| {
-        let device = attached(cx);
+    on_device("remote.buffer-is-the-greatest", attached, |_, device| {
         let map = source_map(&device);
         let last = map.words() - 1;
         map.store(last, 3);

@@ -9,11 +9,10 @@ pub use vhci::explored;
 use crate::errno::{Errno, Result};
 use crate::raw::Device;
 use kcov_sys::netbsd as sys;
-use std::ffi::{CStr, c_int, c_long, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_long, c_uint};
 use std::os::fd::AsRawFd as _;
 use std::ptr::{from_ref, null, null_mut};
 
-/// The mode that records nothing.
 pub const KCOV_MODE_NONE: u32 = sys::KCOV_MODE_NONE as u32;
 /// The mode for program counters, under its Linux name.
 pub const KCOV_TRACE_PC: u32 = sys::KCOV_MODE_TRACE_PC as u32;
@@ -25,7 +24,6 @@ pub fn word_bytes() -> usize {
     size_of::<sys::kcov_int_t>()
 }
 
-/// The default path of the device.
 pub const DEVICE: &str = sys::KCOV_PATH;
 
 unsafe extern "C" {
@@ -52,9 +50,7 @@ pub fn with_console_off<T>(body: impl FnOnce() -> T) -> T {
 /// A source of remote coverage, for attaching a device to.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// The subsystem.
     pub subsystem: u64,
-    /// The id in the subsystem.
     pub id: u64,
 }
 
@@ -85,26 +81,20 @@ impl Device {
         self.request_with(sys::KCOV_IOC_SETBUFSIZE, &entries)
     }
 
-    /// `KCOV_IOC_ENABLE` with this mode.
     pub fn enable(&self, mode: u32) -> Result<()> {
         self.request_with(sys::KCOV_IOC_ENABLE, &mode)
     }
 
-    /// `KCOV_IOC_DISABLE`.
     pub fn disable(&self) -> Result<()> {
         self.request(sys::KCOV_IOC_DISABLE, 0)
     }
 
-    /// `KCOV_IOC_REMOTE_ATTACH`.
     pub fn attach(&self, source: Source) -> Result<()> {
         let Source { subsystem, id } = source;
-        self.request_with(
-            sys::KCOV_IOC_REMOTE_ATTACH,
-            &sys::kcov_ioc_remote_attach { subsystem, id },
-        )
+        let argument = sys::kcov_ioc_remote_attach { subsystem, id };
+        self.request_with(sys::KCOV_IOC_REMOTE_ATTACH, &argument)
     }
 
-    /// `KCOV_IOC_REMOTE_DETACH`.
     pub fn detach(&self) -> Result<()> {
         self.request(sys::KCOV_IOC_REMOTE_DETACH, 0)
     }
@@ -120,7 +110,6 @@ pub fn first_in_first_out() {
     assert_eq!(errno, 0, "SCHED_FIFO");
 }
 
-/// Looks up a value by its name.
 pub(crate) fn sysctl_name(name: &CStr) -> Vec<c_int> {
     let mut number = [0; 12];
     let mut length = number.len();
@@ -135,18 +124,10 @@ pub(crate) fn sysctl_name(name: &CStr) -> Vec<c_int> {
 pub(crate) fn sysctl(name: &[c_int], new: Option<&[u8]>) -> Result<Vec<u8>> {
     let mut value = vec![0; 4096];
     let mut length = value.len();
-    let (set, size) = new.map_or((null(), 0), |new| (new.as_ptr(), new.len()));
+    let (set, size) = new.map_or((null(), 0), |new| (new.as_ptr().cast(), new.len()));
+    let (name, number, old) = (name.as_ptr(), name.len() as c_uint, value.as_mut_ptr().cast());
     // SAFETY: the call gets the lengths of all three. It writes to `value` and `length` only.
-    let returned = unsafe {
-        libc::sysctl(
-            name.as_ptr(),
-            name.len() as c_uint,
-            value.as_mut_ptr().cast(),
-            &mut length,
-            set.cast::<c_void>(),
-            size,
-        )
-    };
+    let returned = unsafe { libc::sysctl(name, number, old, &mut length, set, size) };
     Errno::check(returned)?;
     value.truncate(length);
     Ok(value)

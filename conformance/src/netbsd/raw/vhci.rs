@@ -35,7 +35,6 @@ struct Info {
 }
 
 /// A controller, through a file descriptor for one of its ports.
-#[derive(Debug)]
 struct Controller(File);
 
 impl Controller {

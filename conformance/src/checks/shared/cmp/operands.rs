@@ -1,12 +1,9 @@
 //! Comparisons of each size, with values that the program chooses. What a system call compares is
 //! up to the kernel, but has long been stable. The compiler determines the order of two variables.
 
-use super::{Comparison, collect};
-use crate::checks::prelude::*;
+use super::*;
 use crate::system::checks::calls::{CONSTANT, compare_argument};
 use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
-use nix::sys::resource::{Resource, rlim_t, setrlimit};
-use std::collections::BTreeSet;
 use std::ptr::null_mut;
 
 /// Asserts that the call makes each of these comparisons, as this type.

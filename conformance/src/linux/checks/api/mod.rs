@@ -5,24 +5,16 @@ mod remote;
 
 use crate::checks::api::inherited::{leaves_others_alone, private, works_and_ends};
 use crate::checks::api::lost::gives_up;
-use crate::checks::api::{
-    descriptor, enable, fails, intruder, is_free, kind, left, lend, of_a_call, open, records,
-    with_device_of_a_living_thread,
-};
-use crate::checks::prelude::*;
-use kcov::mode::{TraceCmp, TracePc};
+use crate::checks::api::*;
 use kcov::remote::linux::{CommonHandle, Remote};
-use kcov::{Arch, BufferSize, ChildBuffer, Device, Error, ErrorKind, Modes, Operation};
 use kcov_signal::{KernelText, KernelTextError};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, ftruncate, getpid};
+use nix::unistd::ftruncate;
 use std::fs;
 use std::num::NonZeroU32;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-/// The checks, by topic.
 pub const CHECKS: &[&[Check]] =
     &[OWN, remote::CHECKS, remote::sections::CHECKS, remote::late::CHECKS, proposed::CHECKS];
 
@@ -70,11 +62,8 @@ const OWN: &[Check] = &[
         for path in [of_tmpfs.as_str(), "/dev/null", "/proc/self/comm"] {
             let error = refused(Path::new(path));
             // A request would have left its errno.
-            assert_eq!(
-                (error.operation(), error.raw_os_error()),
-                (Operation::Open, None),
-                "{path}"
-            );
+            let expected = (Operation::Open, None);
+            assert_eq!((error.operation(), error.raw_os_error()), expected, "{path}");
         }
         // The device opens under another name too.
         let device = open(cx, 1);
@@ -94,15 +83,13 @@ const OWN: &[Check] = &[
         let builder = unsafe { Device::builder().path_unchecked(cx.device()) };
         records(&mut builder.size(BufferSize::words(4096)).open().expect("it opens"));
     }),
-    check("api.session.mode-not-built-in-is-named", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.mode-not-built-in-is-named", 1, |_, mut device| {
         let refused = device.enable(TraceCmp);
         let error = fails(refused, Operation::Enable, ErrorKind::ModeNotBuiltIn);
         assert!(error.help().is_some_and(|help| help.contains("CONFIG_KCOV_ENABLE_COMPARISONS")));
         drop(enable(&mut device));
     }),
-    check("api.session.leaked-in-ended-thread", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.leaked-in-ended-thread", 1, |_, mut device| {
         thread(|| std::mem::forget(enable(&mut device)));
         assert!(!of_a_call(enable(&mut device)).trace().is_empty());
     }),
@@ -140,8 +127,7 @@ const OWN: &[Check] = &[
             drop(open(cx, 1).enable_remote(TracePc, &remote).expect("the handle is free"));
         }
     }),
-    check("api.child-buffer.mode-not-built-in-is-refused", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.child-buffer.mode-not-built-in-is-refused", 1, |cx, mut device| {
         assert_eq!(kind(device.child_buffer(TraceCmp)), ErrorKind::ModeNotBuiltIn);
         drop(device.into_child_buffer(TracePc).expect("the other mode"));
         assert_eq!(kind(open(cx, 1).into_child_buffer(TraceCmp)), ErrorKind::ModeNotBuiltIn);
@@ -155,10 +141,8 @@ const OWN: &[Check] = &[
         let seen =
             child(|| of_a_call(buffer.enable().expect("enabled in the child")).trace().len());
         assert!(seen > 0 && left(&buffer).len() == seen);
-        call();
-        assert!(
-            !session.disable().expect("this thread was traced all the time").trace().is_empty()
-        );
+        let recorded = of_a_call(session);
+        assert!(!recorded.trace().is_empty(), "this thread was traced all the time");
 
         // A device that another thread is traced into is still refused.
         with_device_of_a_living_thread(cx, |device, _| {
@@ -184,8 +168,7 @@ const OWN: &[Check] = &[
         other.abandon();
         gives_up(cx, device);
     }),
-    check("api.lost.device-truncated-by-a-child-is-noticed", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.lost.device-truncated-by-a-child-is-noticed", 4096, |cx, mut device| {
         let mut buffer = lend(&mut device);
         child(|| {
             let session = buffer.enable().expect("enabled in the child");

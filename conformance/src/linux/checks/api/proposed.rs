@@ -1,17 +1,12 @@
 //! The proposals for Linux, through the safe crate.
 
-use crate::checks::api::{enable, is_free, kind, of_a_call, open};
-use crate::checks::prelude::*;
+use super::*;
 use crate::feature::Feature;
-use crate::raw::Device as Raw;
-use kcov::mode::TracePc;
+use kcov::Words;
 use kcov::proposed::{
     CallTree, Edge, EdgeDevice, Event, Presence, Proposals, RecordKind, UniqueEnable,
 };
 use kcov::remote::linux::Remote;
-use kcov::{Completeness, ErrorKind, Modes, Words};
-use std::collections::BTreeSet;
-use std::os::fd::AsRawFd as _;
 
 pub(super) fn proposals(cx: &Context) -> Proposals {
     Modes::probe_path(cx.device()).expect("it works").proposals()

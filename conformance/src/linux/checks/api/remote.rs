@@ -3,16 +3,12 @@
 pub(super) mod late;
 pub(super) mod sections;
 
-use crate::checks::api::{deadline, enable, is_free, kind, open};
-use crate::checks::prelude::*;
+use super::*;
 use crate::linux::checks::remote::vhost;
-use kcov::mode::TracePc;
 use kcov::remote::Mark;
 use kcov::remote::RemoteSession;
 use kcov::remote::linux::{CommonHandle, GlobalHandle, Remote};
-use kcov::{Device, ErrorKind, Owner, Trace};
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
 
 fn number(instance: u32) -> Remote {
     Remote::new().common(CommonHandle::new(NonZeroU32::new(instance).expect("not 0")))
@@ -60,8 +56,7 @@ pub(crate) const CHECKS: &[Check] = &[
             drop(second.enable_remote(TracePc, &number(8)).expect("another handle"));
         });
     }),
-    check("api.remote.handle-is-released-on-drop", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.remote.handle-is-released-on-drop", 4096, |cx, mut device| {
         for _ in 0..3 {
             let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
             collects(&session);
@@ -75,8 +70,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let mut device = open(cx, 4096);
         collects(&device.enable_remote(TracePc, &number(7)).expect("released with the device"));
     }),
-    check("api.remote.handle-is-in-use-elsewhere", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.remote.handle-is-in-use-elsewhere", 1, |cx, mut device| {
         let _session = device.enable_remote(TracePc, &number(7)).expect("enabled");
         let refused: String = child(|| {
             let mut device = open(cx, 1);
@@ -144,8 +138,7 @@ pub(crate) const CHECKS: &[Check] = &[
         drop(local_session);
         assert!(is_free(cx));
     }),
-    check("api.remote.waiting-has-a-limit", |cx| {
-        let mut device = open(cx, 4096);
+    on_crate("api.remote.waiting-has-a-limit", 4096, |_, mut device| {
         let session = device.enable_remote(TracePc, &number(7)).expect("enabled");
         let mark = session.mark();
         let wait = |records, until| session.wait(mark, records, until).expect("its mark");

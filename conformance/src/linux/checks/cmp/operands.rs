@@ -1,20 +1,17 @@
 //! Comparisons of each size that only calls of Linux make.
 
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::cmp::collect;
 use crate::checks::shared::cmp::operands::{self, shows, shows_only, shows_switch};
-use crate::system::checks::calls::{CASES, MAGIC, WIDE};
-use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
-use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
-use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::signal::raise;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, socket};
-use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr};
+use nix::sys::termios::SpecialCharacterIndices::{VERASE, VSTART, VSTOP};
+use nix::sys::termios::{InputFlags, LocalFlags, SetArg, tcgetattr};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::setsid;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// The controlling terminal of this process, which must not lead a process group. The terminal's
 /// special characters are unlike all others.
@@ -41,11 +38,7 @@ impl Terminal {
         settings.input_flags |= InputFlags::IXON;
         settings.local_flags |= LocalFlags::ICANON;
         settings.local_flags &= !LocalFlags::ECHO;
-        for (index, character) in [
-            (SpecialCharacterIndices::VSTART, START),
-            (SpecialCharacterIndices::VSTOP, STOP),
-            (SpecialCharacterIndices::VERASE, ERASE),
-        ] {
+        for (index, character) in [(VSTART, START), (VSTOP, STOP), (VERASE, ERASE)] {
             settings.control_chars[index as usize] = character;
         }
         nix::sys::termios::tcsetattr(&slave, SetArg::TCSANOW, &settings).expect("set");
@@ -155,30 +148,19 @@ pub(crate) const CHECKS: &[Check] = &[
         // bits. It does not wait, since the futex has another value.
         const SECONDS: u64 = 0x1234_5678_1234_5678;
         const WHOLE: [u64; 2] = [999_999_999, 1_000_000_000];
-        let futex = 0_u32;
+        let (futex, number, wait) = (0_u32, libc::SYS_futex, libc::FUTEX_WAIT);
         let waits = |nanoseconds| {
             let time = [SECONDS, nanoseconds];
             collect(cx, || {
                 // SAFETY: the kernel reads the futex and two words, which `time` has.
-                let returned = unsafe {
-                    libc::syscall(
-                        libc::SYS_futex,
-                        &raw const futex,
-                        libc::FUTEX_WAIT,
-                        1,
-                        time.as_ptr(),
-                    )
-                };
+                let returned = unsafe { libc::syscall(number, &raw const futex, wait, 1, &time) };
                 assert_eq!(returned, -1, "the futex has another value");
             })
         };
         let found = WHOLE.map(waits).concat();
         let shows = |constants: [u64; 2], is_wanted: fn(u64, u64) -> bool| {
-            found.iter().any(|c| {
-                c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST
-                    && constants.contains(&c.first)
-                    && is_wanted(c.first, c.second)
-            })
+            let mut all = found.iter().filter(|c| c.kind == kcov_cmp_size(3) | KCOV_CMP_CONST);
+            all.any(|c| constants.contains(&c.first) && is_wanted(c.first, c.second))
         };
         // The compiler may compare with either constant.
         assert!(shows([9_223_372_035, 9_223_372_036], |_, value| value == SECONDS), "{found:#x?}");
@@ -190,19 +172,12 @@ pub(crate) const CHECKS: &[Check] = &[
         let socket = datagram();
         // These are all cases of the switch, including those in the middle.
         let cases = [7, 0x44, 0x83, 0x86, 0x89, 0x94];
+        let (fd, level, name) = (socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_OPTIONS);
         for option in [0x5a_u8, 0x9a] {
             let options = [option, 3, 4, 0];
             shows_switch(cx, kcov_cmp_size(0) | KCOV_CMP_CONST, &cases, option.into(), || {
                 // SAFETY: the call reads four bytes, which `options` has.
-                unsafe {
-                    libc::setsockopt(
-                        socket.as_raw_fd(),
-                        libc::IPPROTO_IP,
-                        libc::IP_OPTIONS,
-                        options.as_ptr().cast(),
-                        4,
-                    )
-                };
+                unsafe { libc::setsockopt(fd, level, name, options.as_ptr().cast(), 4) };
             });
         }
     }),
@@ -225,11 +200,9 @@ pub(crate) const CHECKS: &[Check] = &[
         let mut address = [0; 28];
         address[..2].copy_from_slice(&family.to_ne_bytes());
         shows(cx, kcov_cmp_size(1) | KCOV_CMP_CONST, &known, || {
+            let (fd, address) = (sender.as_raw_fd(), address.as_ptr());
             // SAFETY: the message is empty, and `address` has the 28 bytes that the call reads.
-            let sent = unsafe {
-                let address = address.as_ptr().cast();
-                libc::sendto(sender.as_raw_fd(), address, 0, 0, address.cast(), 28)
-            };
+            let sent = unsafe { libc::sendto(fd, address.cast(), 0, 0, address.cast(), 28) };
             assert_eq!(sent, -1, "there is no such family");
         });
     }),

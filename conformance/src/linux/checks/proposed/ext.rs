@@ -1,13 +1,11 @@
 //! Extended records: "KCOV function entry/exit records".
 
-use super::{Seen, in_mode, plain};
-use crate::checks::prelude::*;
+use super::*;
 use kcov_sys::linux::proposed::{
     KCOV_RECORD_IP_MASK, KCOV_RECORDFLAG_TYPE_ENTRY, KCOV_RECORDFLAG_TYPE_EXIT,
     KCOV_RECORDFLAG_TYPE_NORMAL, KCOV_RECORDFLAG_TYPEMASK, KCOV_TRACE_PC_EXT,
 };
 
-/// The records of the calls in extended mode.
 fn extended(cx: &Context) -> Vec<u64> {
     in_mode(cx, KCOV_TRACE_PC_EXT)
 }
@@ -65,13 +63,8 @@ pub(crate) const CHECKS: &[Check] = &[
         Seen::in_runs(|| plain(cx)).assert_same(&Seen::in_runs(|| blocks(extended(cx))));
     }),
     check("proposed.ext.plain-mode-has-no-types", |cx| {
-        let text = symbols().text();
-        for record in plain(cx) {
-            assert!(text.contains(&record), "{record:#x} is not in {text:#x?}");
-        }
-        for record in extended(cx) {
-            assert!(text.contains(&address(record)), "{record:#x} is not in {text:#x?}");
-        }
+        pc::in_kernel_code(plain(cx));
+        pc::in_kernel_code(extended(cx).into_iter().map(address));
     }),
     check("proposed.ext.entries-and-exits-balance", |cx| {
         usually(cx, |records| {
@@ -96,38 +89,30 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("proposed.ext.one-word-per-record", |cx| {
         let (device, map) = collecting(cx, KCOV_TRACE_PC_EXT);
-        mark(&map, SENTINEL);
-        map.reset();
+        mark_from(&map, 0);
         call();
         device.disable().expect("disabled");
         let count = crate::checks::shared::index(map.count());
         assert!(count > 0);
-        assert_eq!(
-            (1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count(),
-            count
-        );
+        let written = (1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count();
+        assert_eq!(written, count);
 
-        let (device, map) = mapped_of(cx, page_words());
-        device.enable(KCOV_TRACE_PC_EXT).expect("enabled");
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_PC_EXT);
         (0..1000).for_each(|_| call());
         assert_eq!(map.count(), page_words() - 1, "a full buffer stays full");
     }),
-    check("proposed.ext.remote-takes-the-mode", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        let remote =
-            Remote { mode: KCOV_TRACE_PC_EXT, ..Remote::common(std::process::id().into()) };
+    on_device("proposed.ext.remote-takes-the-mode", usual, |_, device| {
+        let remote = Remote { mode: KCOV_TRACE_PC_EXT, ..Remote::common(remote::common()) };
         assert_eq!(device.remote_enable(&remote), Ok(()));
         assert_eq!(device.disable(), Ok(()));
     }),
-    check("proposed.ext.other-modes-are-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("proposed.ext.other-modes-are-refused", usual, |cx, device| {
         for mode in [3, 4, 6, 8, 1 << 29, u32::MAX] {
             cx.refused(device.enable(mode));
         }
         cx.refused(device.enable(1_u64 << 32 | u64::from(KCOV_TRACE_PC_EXT)));
     }),
-    check("proposed.ext.not-built-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("proposed.ext.not-built-is-refused", usual, |cx, device| {
         cx.refused(device.enable(KCOV_TRACE_PC_EXT));
         device.enable(KCOV_TRACE_PC).expect("the others work");
     }),

@@ -4,11 +4,8 @@ pub(super) mod ext;
 pub(super) mod uniq;
 pub(super) mod unique;
 
-use crate::checks::prelude::*;
-use crate::system::checks::calls::{MAGIC, compare_argument, seek_nowhere, switch_over_argument};
-use std::collections::BTreeSet;
+use super::*;
 
-/// The records in the mapping.
 fn records_of(map: &Map) -> Vec<u64> {
     let count = crate::checks::shared::index(map.count());
     assert!(count < map.words(), "the buffer has room");
@@ -65,7 +62,6 @@ fn calls() {
     switch_over_argument();
 }
 
-/// Repeats the same two calls.
 fn call_repeatedly(times: usize) {
     for _ in 0..times {
         call();

@@ -1,27 +1,16 @@
 //! Unique modes: "Introduce New Unique PC|EDGE|CMP Modes".
 
-use super::{Seen, assert_once, call_repeatedly, calls, plain, records_of};
-use crate::checks::prelude::*;
-use crate::errno::Result;
-use crate::system::checks::calls::{MAGIC, compare_argument, seek_nowhere};
+use super::*;
 use kcov_sys::linux::proposed::{
     KCOV_TRACE_UNIQ_CMP, KCOV_TRACE_UNIQ_EDGE, KCOV_TRACE_UNIQ_PC, kcov_uniq_edge,
 };
-use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 
 const BOTH: u32 = KCOV_TRACE_UNIQ_PC | KCOV_TRACE_UNIQ_EDGE;
-
-/// Maps the edge area of a device of this size.
-fn second_map(device: &Device, words: u64) -> Result<Map> {
-    let bytes = usize::try_from(words).expect("the size fits") * 8;
-    let offset = i64::try_from(bytes).expect("the offset fits");
-    device.map_with(bytes, offset, PROT_READ | PROT_WRITE, MAP_SHARED)
-}
 
 /// Returns a device with mappings of both areas.
 fn areas(cx: &Context) -> (Device, Map, Map) {
     let (device, pcs) = mapped(cx);
-    let edges = second_map(&device, COVER_SIZE).expect("a second area");
+    let edges = device.map_edges(COVER_SIZE).expect("a second area");
     (device, pcs, edges)
 }
 
@@ -53,7 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
         call();
         device.disable().expect("disabled");
         assert!(edges.count() > 0);
-        assert!(pcs.copy(0, pcs.words()).iter().all(|&word| word == 0), "the first is untouched");
+        assert!(is_zero(&pcs), "the first is untouched");
     }),
     check("proposed.uniq.each-edge-once", |cx| {
         let (device, _pcs, edges) = areas(cx);
@@ -109,12 +98,10 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(first >= 4096, "mode {mode} is that of program counters, not {first:#x}");
         }
     }),
-    check("proposed.uniq.comparison-bit-counts-alone", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("proposed.uniq.comparison-bit-counts-alone", usual, |cx, device| {
         cx.refused(device.enable(KCOV_TRACE_UNIQ_CMP | 1));
     }),
-    check("proposed.uniq.no-known-bit-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("proposed.uniq.no-known-bit-is-refused", usual, |cx, device| {
         for mode in [16, 24, 1 << 30, !7_u32] {
             cx.refused(device.enable(mode));
         }
@@ -136,8 +123,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(!records.contains(&before[0]), "the count starts over");
         }
     }),
-    check("proposed.uniq.recorded-is-remembered", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("proposed.uniq.recorded-is-remembered", mapped, |cx, device, map| {
         let mut earlier = Vec::new();
         for _ in 0..2 {
             device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
@@ -157,26 +143,23 @@ pub(crate) const CHECKS: &[Check] = &[
         let fresh = plain(cx);
         assert!(!fresh.is_empty(), "another device does not remember");
     }),
-    check("proposed.uniq.area-of-edges-is-at-the-size", |cx| {
-        let device = sized(cx, 2 * page_words());
+    on_device("proposed.uniq.area-of-edges-is-at-the-size", two_pages, |_, device| {
         let first = device.map(2 * page_words()).expect("the first area");
-        let second = second_map(&device, 2 * page_words()).expect("the second area");
+        let second = device.map_edges(2 * page_words()).expect("the second area");
         second.store(5, 7);
         assert_eq!((first.load(5), second.load(5)), (0, 7), "it is another one");
-        let again = second_map(&device, 2 * page_words()).expect("the second area again");
+        let again = device.map_edges(2 * page_words()).expect("the second area again");
         assert_eq!(again.load(5), 7);
     }),
-    check("proposed.uniq.other-offset-is-refused", |cx| {
-        let device = sized(cx, 2 * page_words());
+    on_device("proposed.uniq.other-offset-is-refused", two_pages, |cx, device| {
         for (pages, offset) in [(2, 1), (2, 3), (2, 4), (1, 1), (1, 2), (4, 0)] {
             let offset = i64::try_from(offset * page_size()).expect("an offset");
             let length = pages * page_size();
-            cx.refused(device.map_with(length, offset, PROT_READ | PROT_WRITE, MAP_SHARED));
+            cx.refused(device.map_with(length, offset, READ_WRITE, MAP_SHARED));
         }
     }),
     check("proposed.uniq.full-area-stays-full", |cx| {
-        let (device, map) = mapped_of(cx, page_words());
-        device.enable(KCOV_TRACE_UNIQ_PC).expect("enabled");
+        let (_device, map) = enabled_page(cx, KCOV_TRACE_UNIQ_PC);
         // Fills the area with program counters that are new to it.
         map.store(0, page_words() - 2);
         let _ = std::fs::read_to_string("/proc/self/maps").expect("a file");
@@ -189,9 +172,7 @@ pub(crate) const CHECKS: &[Check] = &[
         pcs.reset();
         (0..3).for_each(|_| call());
         let records = records_of(&pcs);
-        let mut distinct = records.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let distinct: BTreeSet<_> = records.iter().collect();
         assert!(records.len() >= 2 * distinct.len(), "{} of {}", distinct.len(), records.len());
         assert_eq!(edges.count(), 0);
     }),

@@ -1,10 +1,6 @@
 //! Unique enable: "Coverage deduplication for KCOV".
 
-use super::{Seen, assert_once, call_repeatedly, calls};
-use crate::checks::prelude::*;
-use crate::system::checks::calls::seek_nowhere;
-use libc::{MAP_SHARED, PROT_READ};
-use nix::fcntl::OFlag;
+use super::*;
 
 /// Words of the bitmap: one bit for each block of any tested kernel.
 const BITMAP: u64 = COVER_SIZE / 2;
@@ -27,7 +23,6 @@ fn bits(map: &Map, bitmap: u64) -> u32 {
     map.copy(0, index(bitmap)).into_iter().map(u64::count_ones).sum()
 }
 
-/// Zeroes the bitmap and the count.
 fn clear(map: &Map, bitmap: u64) {
     (0..=index(bitmap)).for_each(|word| map.store(word, 0));
 }
@@ -96,14 +91,12 @@ pub(crate) const CHECKS: &[Check] = &[
             bits.collect::<Vec<_>>()
         };
         // A multi-threaded process runs through other blocks than a single-threaded one.
-        let end = Gate::default();
-        let (seen, other) = std::thread::scope(|scope| {
-            let _open = end.open_at_end();
-            scope.spawn(|| end.wait());
+        let look = || {
             let seen = Seen::in_runs(|| bitmap_of(calls));
             seen.assert_same(&Seen::in_runs(|| thread(|| bitmap_of(calls))));
             (seen, Seen::in_runs(|| bitmap_of(seek_nowhere)))
-        });
+        };
+        let ((seen, other), ()) = beside_other(|| Ok(()), look, || ());
         assert!(seen.always.difference(&other.ever).next().is_some(), "another call, other bits");
     }),
     check("proposed.unique.small-bitmap-lets-duplicates-through", |cx| {
@@ -111,11 +104,9 @@ pub(crate) const CHECKS: &[Check] = &[
         // number below 64.
         let (_device, map) = enabled(cx, 1);
         call_repeatedly(10);
-        let mut records = trace(&map, 1);
-        let all = records.len();
-        records.sort_unstable();
-        records.dedup();
-        assert!(records.len() < all, "{all} records, all of them distinct");
+        let records = trace(&map, 1);
+        let (distinct, all) = (records.iter().collect::<BTreeSet<_>>().len(), records.len());
+        assert!(distinct < all, "{all} records, all of them distinct");
     }),
     check("proposed.unique.clearing-starts-over", |cx| {
         let (_device, map) = enabled(cx, BITMAP);
@@ -158,8 +149,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(map.load(index(COVER_SIZE - 2)), 1, "one record, and it is full");
     }),
     check("proposed.unique.before-sizing-is-refused", |cx| cx.refused(open(cx).unique_enable(1))),
-    check("proposed.unique.already-enabled-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("proposed.unique.already-enabled-is-refused", usual, |cx, device| {
         device.unique_enable(1).expect("enabled");
         cx.refused(device.unique_enable(1));
         device.disable().expect("disabled");
@@ -167,8 +157,7 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused(device.unique_enable(1));
     }),
     check("proposed.unique.busy-if-thread-already-enabled", |cx| {
-        let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
-        first.enable(KCOV_TRACE_PC).expect("enabled");
+        let (first, second) = (super::enabled(cx, KCOV_TRACE_PC), sized(cx, COVER_SIZE));
         cx.refused(second.unique_enable(1));
         // The thread is checked before the argument.
         cx.refused(second.unique_enable(0));
@@ -196,20 +185,17 @@ pub(crate) const CHECKS: &[Check] = &[
         let fresh = trace(&map, BITMAP);
         assert!(fresh.len() > 5, "{} records of what was recorded before", fresh.len());
     }),
-    check("proposed.unique.reset-empties-plain-traces", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("proposed.unique.reset-empties-plain-traces", collecting_pc, |_, device, map| {
         reset_empties(&device, &map);
         let after = map.count();
         call();
         assert!(map.count() > after && map.load(1) >= 4096, "and goes on");
     }),
-    check("proposed.unique.reset-empties-comparisons", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_CMP);
+    on_buffer("proposed.unique.reset-empties-comparisons", collecting_cmp, |_, device, map| {
         reset_empties(&device, &map);
     }),
     check("proposed.unique.reset-with-read-only-mapping", |cx| {
-        let device = Device::open_with(cx.device(), OFlag::O_RDONLY).expect("the device opens");
-        device.init_trace(COVER_SIZE).expect("sized");
+        let device = sized_with(cx, OFlag::O_RDONLY, COVER_SIZE);
         let map =
             device.map_with(index(COVER_SIZE) * 8, 0, PROT_READ, MAP_SHARED).expect("a mapping");
         device.enable(KCOV_TRACE_PC).expect("enabled");
@@ -218,14 +204,12 @@ pub(crate) const CHECKS: &[Check] = &[
         call();
         assert!(map.count() > after, "and goes on");
     }),
-    check("proposed.unique.reset-leaves-its-own-tail", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("proposed.unique.reset-leaves-its-own-tail", collecting_pc, |_, device, map| {
         assert_eq!(device.reset_trace(), Ok(()));
         assert!(map.count() > 0);
     }),
     check("proposed.unique.reset-argument-is-refused", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        device.enable(KCOV_TRACE_PC).expect("enabled");
+        let device = super::enabled(cx, KCOV_TRACE_PC);
         for argument in [1, 2, u64::from(u32::MAX)] {
             cx.refused(device.reset_trace_with(argument));
         }

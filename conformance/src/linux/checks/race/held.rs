@@ -1,11 +1,9 @@
 //! Operations on a device during another thread's request, while the kernel is kept from reading
 //! the request's argument.
 
-use crate::checks::prelude::*;
-use crate::errno::Result;
+use super::*;
 use crate::linux::checks::remote::{self, pair, usb};
 use crate::linux::checks::while_held;
-use std::os::fd::AsRawFd as _;
 
 /// Makes another thread request remote collection, and runs `meanwhile` when the kernel is about to
 /// read the argument. Returns the results of the request and of `then`, which the thread runs next.
@@ -35,24 +33,21 @@ fn is_free(cx: &Context) -> bool {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("race.held.enabled-meanwhile-is-refused", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("race.held.enabled-meanwhile-is-refused", mapped, |cx, device, map| {
         let (result, ()) = asked(&device, || device.enable(KCOV_TRACE_PC).expect("enabled"), || ());
         cx.refused(result);
         assert!(is_traced(&map), "the thread that was first");
         assert!(is_free(cx));
         device.disable().expect("disabled");
     }),
-    check("race.held.disabled-meanwhile", |cx| {
-        let (device, map) = collecting(cx, KCOV_TRACE_PC);
+    on_buffer("race.held.disabled-meanwhile", collecting_pc, |cx, device, map| {
         let meanwhile = || device.disable().expect("disabled");
         let (result, free) = asked(&device, meanwhile, || is_free(cx));
         assert_eq!(result, Ok(()), "it is free by then");
         assert!(!free, "the handle is registered");
         assert!(!is_traced(&map), "the thread that was first");
     }),
-    check("race.held.sized-meanwhile", |cx| {
-        let device = open(cx);
+    on_device("race.held.sized-meanwhile", open, |cx, device| {
         let meanwhile = || device.init_trace(COVER_SIZE).expect("sized");
         let (result, free) = asked(&device, meanwhile, || is_free(cx));
         assert_eq!(result, Ok(()), "it has a buffer by then");
@@ -86,8 +81,7 @@ pub(crate) const CHECKS: &[Check] = &[
         first.disable().expect("disabled");
         assert!(is_free(cx));
     }),
-    check("race.held.two-at-once", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("race.held.two-at-once", usual, |cx, device| {
         let mut second = None;
         let nested = || second = Some(asked(&device, || (), || ()).0);
         // The inner request finishes while the outer one waits, and its thread ends

@@ -1,7 +1,7 @@
 //! Sections that end during operations on their device. They are so long that each one fills its
 //! area, so the number of records gives the number of sections.
 
-use crate::checks::prelude::*;
+use super::*;
 use crate::linux::checks::remote::{common, vring};
 
 /// The size of a section's area in words. One of them is the count.
@@ -53,19 +53,16 @@ impl Waiting {
         waiting
     }
 
-    /// Begins a section of each worker.
     fn begin(&self) {
         Vring::begin_all(&self.vrings, &self.chain);
     }
 
-    /// Lets all sections end at once.
     fn let_end(&self) {
         self.chain.provide_last();
     }
 
-    /// Waits until all sections have ended.
     fn flush(&self) {
-        self.vrings.iter().for_each(Vring::flush);
+        self.vrings.iter().for_each(|vring| vring.flush());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Very short sections. Many begin and end during another operation that is repeated.
 
 use super::section::of;
-use crate::checks::prelude::*;
+use super::*;
 use crate::linux::checks::remote::{common, usb, vhost};
 
 /// The size of a section's area in words.
@@ -25,7 +25,6 @@ impl Group {
         Group(all)
     }
 
-    /// Kicks the workers many times.
     fn work(&self) {
         for _ in 0..TURNS {
             self.0[0].kick();
@@ -34,15 +33,13 @@ impl Group {
         }
     }
 
-    /// Waits until all sections have ended.
     fn flush(&self) {
         self.0.iter().for_each(Vhost::flush);
     }
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("race.short.many-at-once", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("race.short.many-at-once", mapped_page, |cx, device, map| {
         device.remote_enable(&of(AREA)).expect("enabled");
         let group = Group::on(&[1, 0]);
         for number in 0..cx.rounds(50) {

@@ -1,9 +1,7 @@
 //! Threads and processes started by a thread that collects remotely. The work that they cause is
 //! collected, their own calls are not.
 
-use super::{common, enabled, enabled_for, usb, vhost};
-use crate::checks::prelude::*;
-use nix::unistd::{pipe, read, write};
+use super::*;
 
 fn work() {
     vhost().work();
@@ -18,15 +16,13 @@ fn waits(go: &std::os::fd::OwnedFd) -> Child<()> {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.child.own-calls-add-nothing", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.child.own-calls-add-nothing", enabled, |_, _device, map| {
         let calls = || (0..100).for_each(|_| call());
         child(calls);
         thread(calls);
         assert_eq!(map.count(), 0);
     }),
-    check("remote.child.may-be-traced", |cx| {
-        let (_device, _map) = enabled(cx);
+    on_buffer("remote.child.may-be-traced", enabled, |cx, _device, _map| {
         let traced = || {
             let (local, map) = mapped(cx);
             local.enable(KCOV_TRACE_PC).map(|()| is_traced(&map))
@@ -34,8 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(child(traced), Ok(true));
         assert_eq!(thread(traced), Ok(true));
     }),
-    check("remote.child.may-collect-remotely-too", |cx| {
-        let (_device, _map) = enabled(cx);
+    on_buffer("remote.child.may-collect-remotely-too", enabled, |cx, _device, _map| {
         let other = || {
             let device = sized(cx, COVER_SIZE);
             let enabled = device.remote_enable(&Remote::common(common() + (1 << 30)));
@@ -44,8 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(child(other), Ok(()));
         assert_eq!(thread(other), Ok(()));
     }),
-    check("remote.child.thread-inherits-common-handle", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.child.thread-inherits-common-handle", enabled, |_, _device, map| {
         thread(work);
         assert!(map.count() > 0);
     }),
@@ -56,8 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(map.count() > 0, "the first thread of the process has no handle");
         });
     }),
-    check("remote.child.traced-thread-passes-its-handle-on", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.child.traced-thread-passes-its-handle-on", enabled, |cx, _device, map| {
         let local = sized(cx, COVER_SIZE);
         local.enable(KCOV_TRACE_PC).expect("enabled");
         let starts: [fn(); 2] = [|| thread(work), || child(work)];
@@ -67,8 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(map.count() > 0, "of what a traced thread has started");
         }
     }),
-    check("remote.child.grandchild-inherits-common-handle", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.child.grandchild-inherits-common-handle", enabled, |_, _device, map| {
         child(|| child(work));
         assert!(map.count() > 0);
     }),
@@ -93,8 +85,7 @@ pub(crate) const CHECKS: &[Check] = &[
         child(work);
         assert!(map.count() > 0, "of one that is started now");
     }),
-    check("remote.child.keeps-the-handle-that-is-disabled", |cx| {
-        let (device, map) = enabled(cx);
+    on_buffer("remote.child.keeps-the-handle-that-is-disabled", enabled, |_, device, map| {
         let ((go, goes), (again, goes_again)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
         let (early, later) = (waits(&go), waits(&again));
         device.disable().expect("disabled");

@@ -1,17 +1,15 @@
 //! Requests that are refused after some of their handles have been registered.
 
-use super::{common, is_free, usb, vhost};
-use crate::checks::prelude::*;
-use crate::checks::shared::kept::unchanged;
+use super::*;
 
 /// The handles that another device holds.
 fn held() -> Remote {
-    Remote { handles: vec![usb(9)], ..Remote::common(common() + (1 << 30)) }
+    Remote { common: common() + (1 << 30), ..Remote::of(usb(9)) }
 }
 
 /// Requests that register handles before they are refused, while another device holds [`held`].
 fn refused() -> Vec<Remote> {
-    let array = |handles: &[u64]| Remote { handles: handles.to_vec(), ..Remote::common(common()) };
+    let array = |handles: &[u64]| Remote { common: common(), ..Remote::of_all(handles.to_vec()) };
     vec![
         // A duplicate handle, in the middle and at the end.
         array(&[usb(1), usb(2), usb(1), usb(3)]),
@@ -58,35 +56,29 @@ pub(crate) const CHECKS: &[Check] = &[
             assert!(!is_free(cx, &Remote::common(held().common)), "{refused:x?}");
         });
     }),
-    check("remote.half-way.leaves-device", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.half-way.leaves-device", mapped, |cx, device, map| {
         each(cx, &device, |refused| {
             assert_eq!(thread(|| device.enable(KCOV_TRACE_PC)), Ok(()), "{refused:x?}");
             // The device takes its current mode, and this thread as its owner.
             device.enable(KCOV_TRACE_PC).expect("enabled");
-            map.reset();
-            call();
-            assert!(map.count() > 0 && map.load(1) >= 4096, "{refused:x?}");
+            assert!(is_traced(&map) && map.load(1) >= 4096, "{refused:x?}");
             device.disable().expect("disabled");
-            mark(&map, SENTINEL);
-            map.store(0, 5);
+            mark_from(&map, 5);
             assert!(unchanged(&map, || device.remote_enable(refused)).is_err());
         });
     }),
-    check("remote.half-way.leaves-thread", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.half-way.leaves-thread", usual, |cx, device| {
         each(cx, &device, |refused| {
             assert!(device.disable().is_err(), "there is nothing to disable: {refused:x?}");
             let other = sized(cx, COVER_SIZE);
-            let good = Remote { handles: vec![usb(1), usb(2), usb(3)], ..Remote::common(common()) };
+            let good = Remote { common: common(), ..Remote::of_all([1, 2, 3].map(usb)) };
             assert_eq!(other.remote_enable(&good), Ok(()), "{refused:x?}");
             other.disable().expect("disabled");
             assert_eq!(other.enable(KCOV_TRACE_PC), Ok(()), "{refused:x?}");
             other.disable().expect("disabled");
         });
     }),
-    check("remote.half-way.leaves-no-common-handle", |cx| {
-        let (holder, inherited) = mapped(cx);
+    on_buffer("remote.half-way.leaves-no-common-handle", mapped, |cx, holder, inherited| {
         let (next, requested) = mapped(cx);
         let device = sized(cx, COVER_SIZE);
         holder.remote_enable(&held()).expect("the other holds its handles");

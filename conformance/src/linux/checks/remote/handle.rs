@@ -1,13 +1,19 @@
 //! Accepted and refused handles.
 
-use super::{common, enabled_for, usb};
-use crate::checks::prelude::*;
-use crate::errno::Result;
+use super::*;
 use kcov_sys::linux::{KCOV_SUBSYSTEM_COMMON, KCOV_SUBSYSTEM_USB};
 
 /// The result of an otherwise good request.
 fn tried(cx: &Context, remote: &Remote) -> Result<()> {
     sized(cx, COVER_SIZE).remote_enable(remote)
+}
+
+/// Asserts that a device can be enabled like this, and disabled.
+#[track_caller]
+fn is_accepted(cx: &Context, remote: &Remote) {
+    let device = sized(cx, COVER_SIZE);
+    assert_eq!(device.remote_enable(remote), Ok(()), "{remote:x?}");
+    device.disable().expect("disabled");
 }
 
 /// Asserts that the handle is refused alone and in each place of an array.
@@ -17,7 +23,7 @@ fn refused_in_array(cx: &Context, handle: u64) {
     for place in 0..3 {
         let mut handles = vec![usb(1), usb(2)];
         handles.insert(place, handle);
-        cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+        cx.refused(tried(cx, &Remote::of_all(handles)));
     }
 }
 
@@ -41,46 +47,35 @@ fn while_child_holds(cx: &Context, remote: &Remote) -> Result<()> {
 pub(crate) const CHECKS: &[Check] = &[
     check("remote.handle.usb-instances", |cx| {
         for instance in [0, 1, 2, 0xff, 0xffff_ffff] {
-            let device = sized(cx, COVER_SIZE);
-            let remote = Remote::of(KCOV_SUBSYSTEM_USB | instance);
-            assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
-            device.disable().expect("disabled");
+            is_accepted(cx, &Remote::of(KCOV_SUBSYSTEM_USB | instance));
         }
     }),
     check("remote.handle.common-instances", |cx| {
         for instance in [1, 2, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] {
-            let device = sized(cx, COVER_SIZE);
-            let remote = Remote::common(KCOV_SUBSYSTEM_COMMON | instance);
-            assert_eq!(device.remote_enable(&remote), Ok(()), "instance {instance:#x}");
-            device.disable().expect("disabled");
+            is_accepted(cx, &Remote::common(KCOV_SUBSYSTEM_COMMON | instance));
         }
     }),
     check("remote.handle.subsystems-have-their-own-instances", |cx| {
         // No bus and no process of a guest has these numbers.
         let instances = 0x4b00_0000..0x4b00_0100;
-        let handles = instances.clone().map(|instance| KCOV_SUBSYSTEM_USB | instance).collect();
-        let _first = enabled_for(cx, &Remote { handles, ..Remote::default() });
+        let handles = instances.clone().map(|instance| KCOV_SUBSYSTEM_USB | instance);
+        let _first = enabled_for(cx, &Remote::of_all(handles));
         for instance in instances {
             let other = thread(|| tried(cx, &Remote::common(instance)));
             assert_eq!(other, Ok(()), "instance {instance:#x}");
         }
     }),
     check("remote.handle.several-at-once", |cx| {
-        let handles = vec![usb(1), usb(2), usb(3)];
-        let device = sized(cx, COVER_SIZE);
-        assert_eq!(device.remote_enable(&Remote { handles, ..Remote::common(common()) }), Ok(()));
+        let handles = [1, 2, 3].map(usb);
+        let _device = enabled_for(cx, &Remote { common: common(), ..Remote::of_all(handles) });
         for remote in [Remote::of(usb(1)), Remote::of(usb(3)), Remote::common(common())] {
             assert!(thread(|| tried(cx, &remote)).is_err(), "{remote:x?} is registered");
         }
     }),
     check("remote.handle.process-id-as-common-instance", |cx| {
-        let enable = || {
-            let device = sized(cx, COVER_SIZE);
-            device.remote_enable(&Remote::common(std::process::id().into()))
-        };
-        let device = sized(cx, COVER_SIZE);
-        assert_eq!(device.remote_enable(&Remote::common(std::process::id().into())), Ok(()));
-        assert_eq!(child(enable), Ok(()), "another process, another number");
+        let (device, own) = (sized(cx, COVER_SIZE), || Remote::common(std::process::id().into()));
+        assert_eq!(device.remote_enable(&own()), Ok(()));
+        assert_eq!(child(|| tried(cx, &own())), Ok(()), "another process, another number");
     }),
     check("remote.handle.reserved-bytes-are-refused", |cx| {
         for bits in RESERVED {
@@ -112,10 +107,8 @@ pub(crate) const CHECKS: &[Check] = &[
         cx.refused(tried(cx, &Remote::common(usb(1))));
     }),
     check("remote.handle.twice-in-array-is-refused", |cx| {
-        for handles in
-            [[usb(1), usb(1), usb(2)], [usb(1), usb(2), usb(2)], [usb(1), usb(2), usb(1)]]
-        {
-            cx.refused(tried(cx, &Remote { handles: handles.into(), ..Remote::default() }));
+        for handles in [[1, 1, 2], [1, 2, 2], [1, 2, 1]] {
+            cx.refused(tried(cx, &Remote::of_all(handles.map(usb))));
         }
     }),
     check("remote.handle.registered-by-other-thread-is-refused", |cx| {
@@ -137,12 +130,10 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.handle.array-comes-before-common", |cx| {
         // A bad common handle would give another error.
-        let handles = vec![usb(1), usb(1)];
-        cx.refused(tried(cx, &Remote { handles, ..Remote::common(usb(2)) }));
+        cx.refused(tried(cx, &Remote { common: usb(2), ..Remote::of_all([usb(1), usb(1)]) }));
     }),
     check("remote.handle.first-bad-one-decides", |cx| {
         // The duplicate at the end would give another error.
-        let handles = vec![usb(1), 0, usb(1)];
-        cx.refused(tried(cx, &Remote { handles, ..Remote::default() }));
+        cx.refused(tried(cx, &Remote::of_all([usb(1), 0, usb(1)])));
     }),
 ];

@@ -1,7 +1,6 @@
 //! Sections that end late. A vhost worker stays in one until it gets a page that it reads.
 
-use super::{common, usb, vring};
-use crate::checks::prelude::*;
+use super::*;
 use crate::errno;
 use kcov_sys::ioc::Encoding;
 
@@ -87,8 +86,7 @@ pub(crate) const CHECKS: &[Check] = &[
             is_discarded(&map, &vring);
         });
     }),
-    check("remote.late.ended-owner-is-discarded", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.late.ended-owner-is-discarded", mapped, |_, device, map| {
         let vring = thread(|| {
             enable(&device);
             let vring = vring();
@@ -100,8 +98,7 @@ pub(crate) const CHECKS: &[Check] = &[
         enable(&device);
         is_discarded(&map, &vring);
     }),
-    check("remote.late.killed-owner-frees-the-device", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.late.killed-owner-frees-the-device", mapped, |_, device, map| {
         let last = map.words() - 1;
         let owner: Child<()> = Child::endless(|| {
             enable(&device);
@@ -115,11 +112,10 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the device is free");
         assert!(is_traced(&map), "it records");
         device.disable().expect("disabled");
-        let both = Remote { handles: vec![usb(1)], ..Remote::common(handle) };
+        let both = Remote { common: handle, ..Remote::of(usb(1)) };
         assert_eq!(device.remote_enable(&both), Ok(()), "the handle is free");
     }),
-    check("remote.late.area-keeps-its-size", |cx| {
-        let (device, _map) = mapped(cx);
+    on_buffer("remote.late.area-keeps-its-size", mapped, |_, device, _map| {
         // No other check uses these sizes.
         let of = |area| Remote { area, ..Remote::common(common()) };
         let (small, great) = (of(7 * 4096 + 512), of(9 * 4096 + 512));

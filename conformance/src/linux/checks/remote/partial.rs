@@ -1,8 +1,6 @@
 //! Sections whose records do not all fit in the device's buffer.
 
-use super::{collecting_for, common, vhost};
-use crate::checks::prelude::*;
-use std::fs::File;
+use super::*;
 
 /// How many pairs of sections are compared at most.
 const SECTIONS: usize = 16;
@@ -58,8 +56,7 @@ impl Collects {
     /// Stores a count, marks all other words, and makes the worker run. Returns the resulting
     /// count.
     fn work_behind(&self, count: usize) -> usize {
-        mark(&self.map, SENTINEL);
-        self.map.store(0, count as u64);
+        mark_from(&self.map, count as u64);
         (self.work)();
         // The section may end after its work is done. All of its records appear at once.
         let grows = || self.map.count() != count as u64;

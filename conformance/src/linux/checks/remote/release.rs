@@ -1,11 +1,9 @@
 //! When handles become free again, and what refusals, enabling and disabling leave as it was.
 
-use super::{common, enabled_for, is_free, usb};
-use crate::checks::prelude::*;
-use crate::checks::shared::kept::unchanged;
+use super::*;
 
 fn both() -> Remote {
-    Remote { handles: vec![usb(1), usb(2)], ..Remote::common(common()) }
+    Remote { common: common(), ..Remote::of_all([usb(1), usb(2)]) }
 }
 
 fn enabled(cx: &Context) -> Device {
@@ -22,14 +20,13 @@ fn refused() -> Remote {
 }
 
 fn remote(mode: u32) -> Remote {
-    Remote { mode, handles: vec![usb(1)], ..Remote::common(common()) }
+    Remote { mode, common: common(), ..Remote::of(usb(1)) }
 }
 
 fn enabling_and_disabling(cx: &Context, mode: u32) {
     let (device, map) = mapped(cx);
     for count in [1, 5, COVER_SIZE] {
-        mark(&map, SENTINEL);
-        map.store(0, count);
+        mark_from(&map, count);
         unchanged(&map, || device.remote_enable(&remote(mode)).expect("enabled"));
         unchanged(&map, || device.disable().expect("disabled"));
     }
@@ -38,8 +35,7 @@ fn enabling_and_disabling(cx: &Context, mode: u32) {
 /// Uses a device that is enabled remotely, from its own thread and from another.
 fn meanwhile(cx: &Context, mode: u32) {
     let (device, map) = mapped_page(cx);
-    mark(&map, SENTINEL);
-    map.store(0, 5);
+    mark_from(&map, 5);
     device.remote_enable(&remote(mode)).expect("enabled");
     let body = || {
         let again = device.map(page_words()).expect("mapped");
@@ -52,21 +48,18 @@ fn meanwhile(cx: &Context, mode: u32) {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.release.disable-ends-collection", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.disable-ends-collection", enabled, |_, device| {
         assert_eq!(device.disable(), Ok(()));
         assert!(device.disable().is_err(), "it has been disabled");
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "it can be enabled in the other way");
     }),
-    check("remote.release.disable-frees-handles", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.disable-frees-handles", enabled, |cx, device| {
         assert!(!are_free(cx));
         device.disable().expect("disabled");
         assert!(are_free(cx));
         assert_eq!(device.remote_enable(&both()), Ok(()));
     }),
-    check("remote.release.disable-by-other-thread-is-refused", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.disable-by-other-thread-is-refused", enabled, |cx, device| {
         cx.refused_by(&device, |device| thread(|| device.disable()));
         assert!(!are_free(cx));
     }),
@@ -83,30 +76,24 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         assert!(are_free(cx));
     }),
-    check("remote.release.process-exit-frees-handles", |cx| {
-        let device = sized(cx, COVER_SIZE);
-        let handles = both();
-        let first = child(|| device.remote_enable(&handles));
-        assert_eq!(first, Ok(()));
-        assert_eq!(device.remote_enable(&handles), Ok(()));
+    on_device("remote.release.process-exit-frees-handles", usual, |_, device| {
+        assert_eq!(child(|| device.remote_enable(&both())), Ok(()));
+        assert_eq!(device.remote_enable(&both()), Ok(()));
     }),
     check("remote.release.close-keeps-handles", |cx| {
         enabled(cx).close().expect("closed");
         cx.refused(thread(|| sized(cx, COVER_SIZE).remote_enable(&both())));
     }),
-    check("remote.release.refusal-frees-handles", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.release.refusal-frees-handles", usual, |cx, device| {
         assert!(device.remote_enable(&refused()).is_err());
         assert!(are_free(cx));
     }),
-    check("remote.release.refusal-leaves-device-usable", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.release.refusal-leaves-device-usable", mapped, |_, device, map| {
         assert!(device.remote_enable(&refused()).is_err());
         assert_eq!(device.remote_enable(&both()), Ok(()), "the same, corrected");
         device.disable().expect("disabled");
         assert!(device.remote_enable(&refused()).is_err());
-        assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
-        assert!(is_traced(&map));
+        traces(&device, &map);
     }),
     check("remote.release.refusal-leaves-thread-free", |cx| {
         let (first, second) = (sized(cx, COVER_SIZE), sized(cx, COVER_SIZE));
@@ -114,17 +101,14 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(first.disable().is_err(), "there is nothing to disable");
         assert_eq!(second.remote_enable(&both()), Ok(()));
     }),
-    check("remote.release.disable-by-forked-child-is-refused", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.disable-by-forked-child-is-refused", enabled, |cx, device| {
         cx.refused_by(&device, |device| child(|| device.disable()));
         assert!(!are_free(cx));
     }),
-    check("remote.release.memory-is-freed", |cx| {
-        let device = sized(cx, COVER_SIZE);
+    on_device("remote.release.memory-is-freed", usual, |cx, device| {
         // Each round has 64 handles, and a structure of half a KiB that contains them.
         const TIMES: usize = 3000;
-        let all = Remote { handles: (0..64).map(usb).collect(), ..Remote::default() };
-        let twice = Remote { handles: vec![usb(1), usb(1)], ..Remote::default() };
+        let (all, twice) = (Remote::of_all((0..64).map(usb)), Remote::of_all([usb(1), usb(1)]));
         let enabled = kernel_memory_lost(TIMES, 400, || {
             device.remote_enable(&all).expect("enabled");
             device.disable().expect("disabled");
@@ -155,10 +139,8 @@ pub(crate) const CHECKS: &[Check] = &[
     check("remote.kept.by-enabling-and-disabling-for-comparisons", |cx| {
         enabling_and_disabling(cx, KCOV_TRACE_CMP);
     }),
-    check("remote.kept.by-the-end-of-the-thread", |cx| {
-        let (device, map) = mapped_page(cx);
-        mark(&map, SENTINEL);
-        map.store(0, 5);
+    on_buffer("remote.kept.by-the-end-of-the-thread", mapped_page, |_, device, map| {
+        mark_from(&map, 5);
         unchanged(&map, || {
             thread(|| device.remote_enable(&remote(KCOV_TRACE_PC)).expect("enabled"));
         });

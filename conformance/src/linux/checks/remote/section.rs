@@ -1,11 +1,9 @@
 //! Records of background work: that of a vhost device's worker, the kernel threads of io_uring
 //! rings, and the hub driver of a USB bus.
 
-use super::{collecting_for, common, enabled, usb, vhost};
-use crate::checks::prelude::*;
+use super::*;
 use kcov_sys::linux::{KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use std::time::{Duration, Instant};
 
 fn ring() -> Ring {
     Ring::new().expect("a ring")
@@ -51,9 +49,7 @@ fn is_discarded(device: &Device, map: &Map, remote: &Remote, times: usize) {
     thread(|| {
         device.remote_enable(remote).expect("enabled");
         map.reset();
-        let copies = Copies::new().expect("a ring");
-        copies.begin();
-        copies.wait();
+        let copies = Copies::held().expect("a ring");
         assert_eq!(settled(map), 0, "its section has not ended");
 
         for _ in 0..times {
@@ -164,15 +160,14 @@ pub(crate) const CHECKS: &[Check] = &[
         child.end();
     }),
     slow("remote.section.handles-of-both-kinds-feed-one-buffer", 30, |cx| {
-        let handles = vec![usb(1), bus(), usb(2)];
-        let (_device, map) = collecting_for(cx, &Remote { handles, ..Remote::common(common()) });
+        let remote = Remote { common: common(), ..Remote::of_all([usb(1), bus(), usb(2)]) };
+        let (_device, map) = collecting_for(cx, &remote);
         vhost().work();
         Gadget::connect().expect("a device is connected").set_up();
         assert!(hub_is_recorded(&map), "nothing of the bus");
         assert!(symbols().any_in("handle_tx_kick", &since(&map, 0)), "nothing of the worker");
     }),
-    check("remote.section.common-handle-collects-local-work", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.section.common-handle-collects-local-work", enabled, |_, _device, map| {
         assert_eq!(map.count(), 0);
         // A worker that writes to a regular file.
         let file = memfd_create("file", MFdFlags::empty()).expect("a file");
@@ -183,8 +178,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert!(grows_beyond(&map, count), "the ring's thread adds nothing");
         assert!(map.load(1) >= 4096, "an address: {:#x}", map.load(1));
     }),
-    check("remote.section.vhost-worker-is-collected", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.section.vhost-worker-is-collected", enabled, |_, _device, map| {
         let vhost = vhost();
         for owned in ["once", "again"] {
             map.reset();
@@ -209,8 +203,7 @@ pub(crate) const CHECKS: &[Check] = &[
         vhost().work();
         assert!(map.count() > 0, "the work of a device that is owned now is collected");
     }),
-    check("remote.section.sections-append", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.section.sections-append", enabled, |_, _device, map| {
         let vhost = vhost();
         vhost.work();
         let count = settled(&map);
@@ -240,9 +233,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let count = index(settled(&map));
         assert!(count * 4 < map.words(), "{count}");
         assert_eq!(map.copy(1, early.len()), early, "behind the earlier ones");
-        for record in map.copy(1, count * 4).chunks_exact(4) {
-            assert!(record[0] < 8 && record[3] >= 4096, "{record:#x?}");
-        }
+        are_comparisons(&map.copy(1, count * 4));
     }),
     check("remote.section.work-begun-before-is-not-collected", |cx| {
         let early = ring();
@@ -279,8 +270,7 @@ pub(crate) const CHECKS: &[Check] = &[
         vhost().work();
         assert!(map.count() > 0, "of work that is begun now");
     }),
-    check("remote.section.disable-stops-it", |cx| {
-        let (device, map) = enabled(cx);
+    on_buffer("remote.section.disable-stops-it", enabled, |_, device, map| {
         let vhost = vhost();
         vhost.work();
         assert!(map.count() > 0);
@@ -303,8 +293,7 @@ pub(crate) const CHECKS: &[Check] = &[
         device.disable().expect("disabled");
         has_no_handle(&device, &map, common());
     }),
-    check("remote.section.running-while-disabled-is-discarded", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.section.running-while-disabled-is-discarded", mapped, |_, device, map| {
         // The number of enablings must not be kept in a byte.
         for times in [1, 1 << 8] {
             is_discarded(&device, &map, &Remote::common(common()), times);
@@ -315,8 +304,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let remote = Remote { mode: KCOV_TRACE_CMP, ..Remote::common(common()) };
         is_discarded(&device, &map, &remote, 1);
     }),
-    check("remote.section.area-of-discarded-is-used-again", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.section.area-of-discarded-is-used-again", mapped, |_, device, map| {
         // No other check uses this size.
         let remote = Remote { area: 11 * 4096 + 512, ..Remote::common(common()) };
         let before = areas_of("kcov_remote_start");
@@ -325,8 +313,7 @@ pub(crate) const CHECKS: &[Check] = &[
         // A section may begin when the one before has done its work and not ended yet.
         assert!((1..=2).contains(&made), "{made} areas");
     }),
-    check("remote.section.collected-while-owner-is-traced", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.section.collected-while-owner-is-traced", enabled, |cx, _device, map| {
         let (local, own) = mapped(cx);
         let vhost = vhost();
         for _ in 0..2 {
@@ -370,8 +357,7 @@ pub(crate) const CHECKS: &[Check] = &[
             device.disable().expect("disabled");
         }
     }),
-    check("remote.section.other-processes-work-is-not-collected", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.section.other-processes-work-is-not-collected", mapped, |_, device, map| {
         // Forked before the handle is set, because the child would inherit it.
         let other: Child<()> = Child::start(|| {
             assert!(wait_for(LONG, || map.load(1) == 1), "the parent is enabled");
@@ -382,13 +368,11 @@ pub(crate) const CHECKS: &[Check] = &[
         other.end();
         assert_eq!(settled(&map), 0);
     }),
-    check("remote.section.forked-child-inherits-common-handle", |cx| {
-        let (_device, map) = enabled(cx);
+    on_buffer("remote.section.forked-child-inherits-common-handle", enabled, |_, _device, map| {
         child(|| vhost().work());
         assert!(map.count() > 0);
     }),
-    check("remote.section.full-buffer-stays-full", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("remote.section.full-buffer-stays-full", mapped_page, |_, device, map| {
         device.remote_enable(&Remote::common(common())).expect("enabled");
         let vhost = vhost();
         let full = map.words() as u64 - 1;
@@ -405,18 +389,15 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(settled(&map), full);
         assert_eq!(map.copy(0, map.words()), words);
     }),
-    check("remote.section.stored-count-beyond-capacity", |cx| {
-        let (device, map) = mapped_page(cx);
+    on_buffer("remote.section.stored-count-beyond-capacity", mapped_page, |_, device, map| {
         device.remote_enable(&Remote::common(common())).expect("enabled");
         let vhost = vhost();
         let counts = [map.words() as u64, 1 << 31, 1 << 32, 1 << 61, u64::MAX];
         for count in counts.into_iter().filter(|count| fits(*count)) {
-            mark(&map, SENTINEL);
-            map.store(0, count);
+            mark_from(&map, count);
             vhost.work();
             assert_eq!(map.count(), count);
-            let words = map.copy(1, map.words() - 1);
-            assert!(words.iter().all(is_sentinel), "{count:#x}");
+            assert!(is_marked_from(&map, 1), "{count:#x}");
         }
         map.reset();
         vhost.work();

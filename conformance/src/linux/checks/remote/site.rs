@@ -1,9 +1,7 @@
 //! Places in the kernel that run sections for the sender of a packet or the owner of a device. Each
 //! is used through a virtual device, and recognized by its function and the functions it calls.
 
-use super::common;
-use crate::checks::prelude::*;
-use std::time::Duration;
+use super::*;
 
 /// A buffer into which this process's common handle collects.
 struct Collected {
@@ -50,6 +48,15 @@ fn with_handle(cx: &Context, stranger: impl FnOnce(), body: impl FnOnce(&Collect
     body(&Collected { map, symbols });
 }
 
+/// Runs `act` without the handle and with it, which collects these functions and not the other ones.
+fn collects(cx: &Context, act: impl Fn(), functions: &[&str], others: &[&str]) {
+    with_handle(cx, &act, |collected| {
+        act();
+        collected.has(functions);
+        others.iter().for_each(|other| collected.lacks(other));
+    });
+}
+
 /// Returns a controller, and a process without the handle that answers for it.
 fn answered() -> (Nfc, Child<()>) {
     let nfc = Nfc::new().expect("a controller");
@@ -84,11 +91,7 @@ fn card(cx: &Context, functions: &[&str]) {
         card.send();
         card.receive();
     };
-    with_handle(cx, exchange, |collected| {
-        exchange();
-        collected.has(functions);
-        collected.lacks("nci_rx_work");
-    });
+    collects(cx, exchange, functions, &["nci_rx_work"]);
     // The controller cannot be turned off while there is a connection.
     drop(card);
     nfc.down().expect("it is off");
@@ -96,11 +99,7 @@ fn card(cx: &Context, functions: &[&str]) {
 
 fn wireless(cx: &Context, functions: &[&str]) {
     let radio = Radio::new().expect("two radios");
-    let send = || radio.send();
-    with_handle(cx, send, |collected| {
-        radio.send();
-        collected.has(functions);
-    });
+    collects(cx, || radio.send(), functions, &[]);
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -110,22 +109,12 @@ pub(crate) const CHECKS: &[Check] = &[
             controller.answer();
             controller.answer();
         };
-        with_handle(cx, act, |collected| {
-            act();
-            collected.has(&["hci_rx_work", "hci_event_packet"]);
-        });
+        collects(cx, act, &["hci_rx_work", "hci_event_packet"], &[]);
     }),
     slow("remote.site.nfc-commands", 30, |cx| {
         let (nfc, _answers) = answered();
-        with_handle(
-            cx,
-            || turn_on_and_off(&nfc),
-            |collected| {
-                turn_on_and_off(&nfc);
-                collected.has(&["nci_send_frame", "virtual_nci_send"]);
-                collected.lacks("nci_rx_work");
-            },
-        );
+        let functions = ["nci_send_frame", "virtual_nci_send"];
+        collects(cx, || turn_on_and_off(&nfc), &functions, &["nci_rx_work"]);
     }),
     slow("remote.site.nfc-answers", 30, |cx| {
         let (stranger, _answers) = answered();

@@ -2,11 +2,8 @@
 //! request in a softirq, usually during a system call of the thread that made the request.
 
 use super::section::{bus, grows_beyond, since};
-use super::{collecting_for, common, vhost, while_owned};
-use crate::checks::prelude::*;
-use std::fs::File;
+use super::*;
 
-/// How often the hub works.
 const TIMES: usize = 10;
 
 fn hub() -> RootHub {
@@ -26,9 +23,7 @@ fn is_collected(hub: &RootHub, map: &Map) {
 fn are_comparisons(map: &Map) {
     let words = 4 * index(map.count());
     assert!((1..map.words()).contains(&words), "{words} words");
-    for record in map.copy(1, words).chunks_exact(4) {
-        assert!(record[0] < 8 && record[3] >= 4096, "{record:#x?}");
-    }
+    shared::are_comparisons(&map.copy(1, words));
 }
 
 /// Lets a softirq interrupt a section of a task. The sections are collected into these buffers.
@@ -64,8 +59,7 @@ fn leaves_the_section(task: &Map, soft: &Map) {
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.soft.owners-own-is-collected", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.soft.owners-own-is-collected", mapped, |_, device, map| {
         let hub = hub();
         RootHub::complete_here();
         device.remote_enable(&Remote::of(bus())).expect("enabled");
@@ -100,8 +94,7 @@ pub(crate) const CHECKS: &[Check] = &[
         const IRQ_AREA_SIZE: u32 = 0x4_0000;
         let (device, map) = mapped(cx);
         let hub = hub();
-        let remote =
-            Remote { area: IRQ_AREA_SIZE, handles: vec![bus()], ..Remote::common(common()) };
+        let remote = Remote { area: IRQ_AREA_SIZE, common: common(), ..Remote::of(bus()) };
         device.remote_enable(&remote).expect("enabled");
         is_collected(&hub, &map);
         let vhost = vhost();
@@ -124,13 +117,10 @@ pub(crate) const CHECKS: &[Check] = &[
             })
         };
         let (least, usual) = (collected(LEAST), collected(1 << 12));
-        assert!(
-            least > usual / 2,
-            "{least} records with areas of {LEAST} words, {usual} otherwise"
-        );
+        assert!(least > usual / 2, "{least} records with areas of {LEAST} words, usually {usual}");
     }),
     slow("remote.nested.soft-interrupt-leaves-the-section", 60, |cx| {
-        let remote = Remote { handles: vec![bus()], ..Remote::common(common()) };
+        let remote = Remote { common: common(), ..Remote::of(bus()) };
         let (_device, map) = collecting_for(cx, &remote);
         leaves_the_section(&map, &map);
     }),

@@ -2,10 +2,7 @@
 
 mod remote;
 
-use crate::checks::api::{enable, is_free, kind, open};
-use crate::checks::prelude::*;
-use kcov::mode::{TraceCmp, TracePc};
-use kcov::{BufferSize, ErrorKind, Modes};
+use crate::checks::api::*;
 use kcov_signal::{KernelText, KernelTextError};
 use nix::sys::stat::{Mode, SFlag, mknod};
 use nix::unistd::{Uid, setuid};
@@ -13,7 +10,6 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// The checks, by topic.
 pub const CHECKS: &[&[Check]] = &[OWN, remote::CHECKS];
 
 /// Returns an unused path.
@@ -39,8 +35,7 @@ const OWN: &[Check] = &[
         call();
         assert!(!session.trace().is_empty());
     }),
-    check("api.session.leaked-in-ended-thread", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.session.leaked-in-ended-thread", 1, |_, mut device| {
         thread(|| std::mem::forget(enable(&mut device)));
         let device = std::cell::RefCell::new(device);
         let enabled = wait_for(LONG, || {
@@ -58,9 +53,7 @@ const OWN: &[Check] = &[
         thread(|| {
             let mut device = open(cx, 1);
             std::mem::forget(enable(&mut device));
-            std::thread::scope(|scope| {
-                scope.spawn(move || drop(device)).join().expect("the other thread");
-            });
+            thread(move || drop(device));
             assert!(!is_free(cx), "traced until it ends");
         });
         thread(|| assert!(is_free(cx), "another thread is free"));

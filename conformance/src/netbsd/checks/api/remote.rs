@@ -1,12 +1,7 @@
 //! Coverage from sources on NetBSD.
 
-use crate::checks::api::{deadline, enable, fails, is_free, kind, open, records};
-use crate::checks::prelude::*;
-use kcov::mode::{TraceCmp, TracePc};
+use super::*;
 use kcov::remote::netbsd::{Attachment, Source};
-use kcov::{ErrorKind, Operation};
-use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
 
 /// A port that stays empty in all checks. At a used one, the hub driver keeps working for a while.
 const PORT: Source = Source::vhci(0, 2);
@@ -43,8 +38,7 @@ pub(crate) const CHECKS: &[Check] = &[
         }
         records(&mut open(cx, 4096));
     }),
-    check("api.remote.attaching-a-traced-device-is-refused", |cx| {
-        let mut device = open(cx, 1);
+    on_crate("api.remote.attaching-a-traced-device-is-refused", 1, |_, mut device| {
         std::mem::forget(enable(&mut device));
         assert_eq!(kind(device.attach(PORT)), ErrorKind::AlreadyEnabled, "this thread is traced");
     }),
@@ -78,8 +72,7 @@ pub(crate) const CHECKS: &[Check] = &[
         drop(attachment);
         let session = attach(cx).into_session(TracePc).expect("the leaked session has ended");
         drop(session);
-        let session =
-            attach(cx).into_session(TracePc).expect("so has one that owns the attachment");
+        let session = attach(cx).into_session(TracePc).expect("one that owns has ended too");
         let attachment = session.disable().expect("disabled").into_owner();
         drop(attachment.into_session(TraceCmp).expect("another mode"));
     }),
@@ -97,28 +90,20 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("api.remote.session-belongs-to-no-thread", |cx| {
         let session = attach(cx).into_session(TracePc).expect("enabled");
-        let attachment = std::thread::scope(|scope| {
-            let other = scope.spawn(move || session.disable().expect("disabled").into_owner());
-            other.join().expect("the other thread")
-        });
-        let session = std::thread::scope(|scope| {
-            let begin = || attachment.into_session(TracePc).expect("in a thread that has ended");
-            scope.spawn(begin).join().expect("the other thread")
-        });
+        let attachment = thread(move || session.disable().expect("disabled").into_owner());
+        let begin = || attachment.into_session(TracePc).expect("in a thread that has ended");
+        let session = thread(begin);
         assert!(session.trace().is_empty());
         session.disable().expect("not ended elsewhere");
     }),
-    check("api.remote.local-and-remote-at-once", |cx| {
-        let mut local = open(cx, 4096);
+    on_crate("api.remote.local-and-remote-at-once", 4096, |cx, mut local| {
         let mut attachment = attach(cx);
         let remote_session = attachment.enable(TracePc).expect("enabled");
         let local_session = enable(&mut local);
         call();
         assert!(!local_session.disable().expect("disabled").trace().is_empty());
-        assert!(
-            remote_session.disable().expect("disabled").trace().is_empty(),
-            "nothing has appeared"
-        );
+        let recorded = remote_session.disable().expect("disabled");
+        assert!(recorded.trace().is_empty(), "nothing has appeared");
     }),
     check("api.remote.device-is-local-again", |cx| {
         let mut attachment = open(cx, 4096).attach(PORT).expect("attached");

@@ -1,11 +1,9 @@
 //! Comparisons of each size that only calls of NetBSD make.
 
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::cmp::operands::{constant_long, shows, shows_only, shows_switch};
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
-use nix::unistd::pipe;
-use std::fs::File;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::FromRawFd as _;
 
 // The highest bit of each is set, so sign extension would show.
 const BYTE: u8 = 0xd6;

@@ -1,12 +1,10 @@
 //! `KCOV_IOC_REMOTE_ATTACH` and `KCOV_IOC_REMOTE_DETACH`.
 
-use super::{ELSEWHERE, NONE, PORT, attached, attached_to, source_map};
-use crate::checks::prelude::*;
+use super::*;
 use kcov_sys::netbsd::KCOV_IOC_REMOTE_ATTACH;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.attach.unknown-source-is-refused", |cx| {
-        let device = open(cx);
+    on_device("remote.attach.unknown-source-is-refused", open, |cx, device| {
         cx.refused_by(&device, |device| device.attach(NONE));
         cx.refused_by(&device, |device| device.attach(Source { subsystem: 0, id: u64::MAX }));
         cx.refused_by(&device, |device| device.attach(Source::vhci(0, 99)));
@@ -17,8 +15,7 @@ pub(crate) const CHECKS: &[Check] = &[
         device.init_trace(COVER_SIZE).expect("it is not attached");
         assert!(device.map(COVER_SIZE).is_ok());
     }),
-    check("remote.attach.unknown-source-keeps-the-attachment", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.unknown-source-keeps-the-attachment", attached, |cx, device| {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         cx.refused(device.attach(NONE));
         cx.refused(device.attach(Source::vhci(99, 1)));
@@ -28,21 +25,18 @@ pub(crate) const CHECKS: &[Check] = &[
     check("remote.attach.unreadable-argument-is-refused", |cx| {
         cx.refused_by(&open(cx), |device| device.request(KCOV_IOC_REMOTE_ATTACH, 0));
     }),
-    check("remote.attach.while-enabled-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("remote.attach.while-enabled-is-refused", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| device.attach(PORT));
         device.disable().expect("it is still enabled");
     }),
-    check("remote.attach.enabled-comes-before-source", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("remote.attach.enabled-comes-before-source", enabled_pc, |cx, device| {
         cx.refused_by(&device, |device| device.attach(NONE));
     }),
     check("remote.attach.detach-when-not-attached-is-refused", |cx| {
         cx.refused_by(&open(cx), Device::detach);
         cx.refused_by(&sized(cx, COVER_SIZE), Device::detach);
     }),
-    check("remote.attach.detach-while-enabled-is-refused", |cx| {
-        let device = enabled(cx, KCOV_TRACE_PC);
+    on_device("remote.attach.detach-while-enabled-is-refused", enabled_pc, |cx, device| {
         cx.refused_by(&device, Device::detach);
     }),
     check("remote.attach.every-port-is-a-source", |cx| {
@@ -53,25 +47,18 @@ pub(crate) const CHECKS: &[Check] = &[
         for (number, map) in maps.iter().enumerate() {
             map.store(last, number as u64);
         }
-        for (number, map) in maps.iter().enumerate() {
-            assert_eq!(
-                map.load(last),
-                number as u64,
-                "port {:?} has its own buffer",
-                ports[number]
-            );
+        for (number, (map, port)) in maps.iter().zip(&ports).enumerate() {
+            assert_eq!(map.load(last), number as u64, "port {port:?} has its own buffer");
         }
     }),
-    check("remote.attach.again", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.again", attached, |_, device| {
         assert_eq!(device.attach(PORT), Ok(()), "the same source");
         assert_eq!(device.attach(Source::vhci(0, 0)), Ok(()), "another one");
         assert_eq!(device.detach(), Ok(()));
         assert!(device.detach().is_err(), "it was attached once");
         assert_eq!(device.attach(PORT), Ok(()), "after it was detached");
     }),
-    check("remote.attach.while-the-source-is-enabled", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.while-the-source-is-enabled", attached, |cx, device| {
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert_eq!(device.attach(PORT), Ok(()));
         let other = open(cx);
@@ -80,8 +67,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(other.attach(PORT), Ok(()));
         assert!(other.disable().is_err(), "it stays disabled");
     }),
-    check("remote.attach.by-a-traced-thread", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.by-a-traced-thread", attached, |cx, device| {
         let attach_in_another_process = || {
             child(|| {
                 let (local, map) = mapped(cx);
@@ -98,32 +84,27 @@ pub(crate) const CHECKS: &[Check] = &[
         device.enable(KCOV_TRACE_PC).expect("enabled");
         assert!(attach_in_another_process(), "the source is enabled");
     }),
-    check("remote.attach.size-is-ignored", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.size-is-ignored", attached, |_, device| {
         for entries in [0, 1, 512, u64::MAX] {
             assert_eq!(device.init_trace(entries), Ok(()), "{entries} entries");
         }
         device.detach().expect("detached");
         assert!(device.map(1).is_err(), "no buffer has come of it");
     }),
-    check("remote.attach.own-buffer-comes-back", |cx| {
-        let (device, map) = mapped(cx);
+    on_buffer("remote.attach.own-buffer-comes-back", mapped, |_, device, map| {
         map.store(8, 5);
         device.attach(PORT).expect("attached");
         assert_ne!(source_map(&device).load(8), 5);
         device.detach().expect("detached");
         assert_eq!(device.map(COVER_SIZE).expect("its own buffer").load(8), 5);
-        device.enable(KCOV_TRACE_PC).expect("locally");
-        assert!(is_traced(&map));
+        traces(&device, &map);
     }),
-    check("remote.attach.own-buffer-can-be-sized-after-detach", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.own-buffer-can-be-sized-after-detach", attached, |_, device| {
         device.detach().expect("detached");
         assert_eq!(device.init_trace(COVER_SIZE), Ok(()));
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()));
     }),
-    check("remote.attach.mappings-stay", |cx| {
-        let (device, own) = mapped(cx);
+    on_buffer("remote.attach.mappings-stay", mapped, |cx, device, own| {
         device.attach(PORT).expect("attached");
         let source = source_map(&device);
         own.store(9, 1);
@@ -147,8 +128,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(device.enable(KCOV_TRACE_PC), Ok(()), "the first one is still attached");
         assert_eq!(device.detach(), Ok(()));
     }),
-    check("remote.attach.elsewhere-moves-the-device", |cx| {
-        let device = attached(cx);
+    on_device("remote.attach.elsewhere-moves-the-device", attached, |cx, device| {
         let own = source_map(&device);
         own.store(9, 1);
         device.attach(ELSEWHERE).expect("attached elsewhere");

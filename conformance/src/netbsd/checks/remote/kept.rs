@@ -1,8 +1,7 @@
 //! Operations that change no word of a source's buffer, including the count, and none of a device's
 //! own buffer.
 
-use super::{ELSEWHERE, PORT, attached, source_map};
-use crate::checks::prelude::*;
+use super::*;
 use crate::checks::shared::kept::unchanged;
 use crate::system::checks::MODES;
 
@@ -10,14 +9,12 @@ use crate::system::checks::MODES;
 fn marked(cx: &Context) -> (Device, Map) {
     let device = attached(cx);
     let map = source_map(&device);
-    mark(&map, SENTINEL);
-    map.store(0, 5);
+    mark_from(&map, 5);
     (device, map)
 }
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("remote.kept.by-attaching", |cx| {
-        let (device, map) = marked(cx);
+    on_buffer("remote.kept.by-attaching", marked, |cx, device, map| {
         unchanged(&map, || {
             device.attach(PORT).expect("attached again");
             device.init_trace(512).expect("ignored");
@@ -27,8 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
             other.attach(PORT).expect("attached again");
         });
     }),
-    check("remote.kept.by-enabling-and-disabling", |cx| {
-        let (device, map) = marked(cx);
+    on_buffer("remote.kept.by-enabling-and-disabling", marked, |cx, device, map| {
         for &mode in MODES {
             unchanged(&map, || device.enable(mode).expect("enabled"));
             unchanged(&map, || attached(cx).attach(PORT).expect("attached again"));
@@ -36,8 +32,7 @@ pub(crate) const CHECKS: &[Check] = &[
             unchanged(&map, || device.disable().expect("disabled"));
         }
     }),
-    check("remote.kept.by-refusals", |cx| {
-        let (device, map) = marked(cx);
+    on_buffer("remote.kept.by-refusals", marked, |cx, device, map| {
         unchanged(&map, || {
             assert!(device.disable().is_err());
             assert!(device.enable(3).is_err());
@@ -51,8 +46,7 @@ pub(crate) const CHECKS: &[Check] = &[
         });
         assert_eq!(device.disable(), Ok(()), "it is attached, and its source enabled");
     }),
-    check("remote.kept.by-leaving", |cx| {
-        let (device, map) = marked(cx);
+    on_buffer("remote.kept.by-leaving", marked, |cx, device, map| {
         let other = attached(cx);
         unchanged(&map, || {
             other.enable(KCOV_TRACE_PC).expect("enabled");
@@ -71,10 +65,8 @@ pub(crate) const CHECKS: &[Check] = &[
         let again = source_map(&attached(cx));
         assert!(again.copy(0, again.words()) == words, "the next device finds the same words");
     }),
-    check("remote.kept.own-buffer-by-remote-use", |cx| {
-        let (device, map) = mapped_page(cx);
-        mark(&map, SENTINEL);
-        map.store(0, 5);
+    on_buffer("remote.kept.own-buffer-by-remote-use", mapped_page, |_, device, map| {
+        mark_from(&map, 5);
         unchanged(&map, || {
             device.attach(PORT).expect("attached");
             device.init_trace(1024).expect("ignored");

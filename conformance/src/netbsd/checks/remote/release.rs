@@ -1,7 +1,6 @@
 //! A source has no owner: what ends collection from it, and what does not.
 
-use super::{ELSEWHERE, PORT, attached, attached_to};
-use crate::checks::prelude::*;
+use super::*;
 use crate::system::checks::MODES;
 
 /// Returns a device that collects from the source.
@@ -11,19 +10,11 @@ fn enabled(cx: &Context) -> Device {
     device
 }
 
-/// Who leaves a source.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaves {
-    /// The device that enabled it.
-    Enabler,
-    /// Another attached device.
-    Other,
-}
-
-/// Asserts that an attached device that leaves disables the source, in each mode, and with or
-/// without a buffer of the device's own. `leave` returns the device if it is still open.
+/// Asserts that an attached device that leaves, the one that enabled the source or another, disables
+/// it, in each mode, and with or without a buffer of the device's own. `leave` returns the device if
+/// it is still open.
 #[track_caller]
-fn leaving_disables(cx: &Context, leaves: Leaves, leave: fn(Device) -> Option<Device>) {
+fn leaving_disables(cx: &Context, by_enabler: bool, leave: fn(Device) -> Option<Device>) {
     for &mode in MODES {
         for own in [false, true] {
             let attached = || {
@@ -33,10 +24,7 @@ fn leaving_disables(cx: &Context, leaves: Leaves, leave: fn(Device) -> Option<De
             };
             let (device, other) = (attached(), attached());
             device.enable(mode).expect("enabled");
-            let (leaving, stays) = match leaves {
-                Leaves::Enabler => (device, other),
-                Leaves::Other => (other, device),
-            };
+            let (leaving, stays) = if by_enabler { (device, other) } else { (other, device) };
             let _left = leave(leaving);
             cx.refused_by(&stays, Device::disable);
         }
@@ -62,26 +50,19 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(thread(|| device.disable()), Ok(()), "another thread");
         cx.refused_by(&device, Device::disable);
     }),
-    check("remote.release.other-process-may-disable", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.other-process-may-disable", enabled, |cx, device| {
         assert_eq!(child(|| device.disable()), Ok(()));
         cx.refused_by(&device, Device::disable);
     }),
-    check("remote.release.detach-disables", |cx| leaving_disables(cx, Leaves::Enabler, detached)),
-    check("remote.release.detach-of-other-disables", |cx| {
-        leaving_disables(cx, Leaves::Other, detached);
-    }),
-    check("remote.release.close-disables", |cx| leaving_disables(cx, Leaves::Enabler, closed)),
-    check("remote.release.close-of-other-disables", |cx| {
-        leaving_disables(cx, Leaves::Other, closed);
-    }),
-    check("remote.release.process-exit-of-other-disables", |cx| {
-        let device = enabled(cx);
+    check("remote.release.detach-disables", |cx| leaving_disables(cx, true, detached)),
+    check("remote.release.detach-of-other-disables", |cx| leaving_disables(cx, false, detached)),
+    check("remote.release.close-disables", |cx| leaving_disables(cx, true, closed)),
+    check("remote.release.close-of-other-disables", |cx| leaving_disables(cx, false, closed)),
+    on_device("remote.release.process-exit-of-other-disables", enabled, |cx, device| {
         child(|| std::mem::forget(attached(cx)));
         cx.refused_by(&device, Device::disable);
     }),
-    check("remote.release.thread-exit-keeps-it-enabled", |cx| {
-        let device = attached(cx);
+    on_device("remote.release.thread-exit-keeps-it-enabled", attached, |_, device| {
         thread(|| device.enable(KCOV_TRACE_PC)).expect("enabled");
         assert_eq!(device.disable(), Ok(()), "it was still enabled");
     }),
@@ -102,8 +83,7 @@ pub(crate) const CHECKS: &[Check] = &[
         attached_to(cx, ELSEWHERE).close().expect("closed");
         assert_eq!(device.disable(), Ok(()), "it was still enabled");
     }),
-    check("remote.release.close-of-a-duplicate-keeps-it-enabled", |cx| {
-        let device = enabled(cx);
+    on_device("remote.release.close-of-a-duplicate-keeps-it-enabled", enabled, |_, device| {
         device.duplicate().expect("a duplicate").close().expect("closed");
         child(|| ());
         assert_eq!(device.disable(), Ok(()), "it was still enabled");

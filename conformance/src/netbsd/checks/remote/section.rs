@@ -1,7 +1,6 @@
 //! Remote sections: the kernel's exploration of a new device at a port.
 
-use super::{ELSEWHERE, PORT, attached, attached_to, source_map};
-use crate::checks::prelude::*;
+use super::*;
 
 /// One section of [`PORT`].
 pub(super) fn section() {
@@ -15,11 +14,14 @@ fn meanwhile<T>(body: impl FnOnce() -> T) -> T {
 /// Returns a device that collects from the source, and the source's buffer: marked, with a count of
 /// 0.
 fn enabled(cx: &Context, mode: u32) -> (Device, Map) {
-    let device = attached(cx);
+    enabled_of(cx, PORT, mode)
+}
+
+fn enabled_of(cx: &Context, source: Source, mode: u32) -> (Device, Map) {
+    let device = attached_to(cx, source);
     device.enable(mode).expect("enabled");
     let map = source_map(&device);
-    mark(&map, SENTINEL);
-    map.reset();
+    mark_from(&map, 0);
     (device, map)
 }
 
@@ -32,8 +34,7 @@ fn only_these(map: &Map, words: usize, before: u64, records: u64) {
     assert_eq!(map.count(), before + records);
     assert!(map.copy(1, first - 1).iter().all(|&word| word == SENTINEL), "before them");
     assert!(!map.copy(first, end - first).contains(&SENTINEL), "{records} records");
-    let rest = map.copy(end, map.words() - end);
-    assert!(rest.iter().all(|&word| word == SENTINEL), "after them");
+    assert!(is_marked_from(map, end), "after them");
 }
 
 /// Asserts that the buffer has records of the mode and nothing else, and empties it.
@@ -47,12 +48,10 @@ fn collected(map: &Map, mode: u32) {
     let records = records.chunks_exact(words);
     // A comparison's type is a small number, a program counter is not.
     assert!(records.clone().all(|r| (r[0] < 8) == (mode == KCOV_TRACE_CMP)), "mode {mode}");
-    let addresses = records.map(|record| record[words - 1]);
-    let (least, greatest) = (addresses.clone().min(), addresses.max());
-    let (least, greatest) = (least.expect("a record"), greatest.expect("a record"));
+    let addresses: BTreeSet<u64> = records.map(|record| record[words - 1]).collect();
+    let [least, greatest] = [addresses.first(), addresses.last()].map(|it| *it.expect("a record"));
     assert!(greatest - least < 1 << 30, "{least:#x} to {greatest:#x} is more than the kernel");
-    mark(map, SENTINEL);
-    map.reset();
+    mark_from(map, 0);
 }
 
 #[track_caller]
@@ -67,8 +66,7 @@ fn words(mode: u32) -> usize {
 fn follow_the_count(cx: &Context, mode: u32) {
     let (_device, map) = enabled(cx, mode);
     for stored in [0, 1000] {
-        mark(&map, SENTINEL);
-        map.store(0, stored);
+        mark_from(&map, stored);
         section();
         let first = map.count();
         only_these(&map, words(mode), stored, first - stored);
@@ -84,8 +82,7 @@ fn end_with_the_buffer(cx: &Context, mode: u32) {
     let (_device, map) = enabled(cx, mode);
     let capacity = ((map.words() - 1) / words(mode)) as u64;
     for room in [5, 0] {
-        mark(&map, SENTINEL);
-        map.store(0, capacity - room);
+        mark_from(&map, capacity - room);
         section();
         only_these(&map, words(mode), capacity - room, room);
     }
@@ -168,14 +165,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.section.each-source-has-its-own-records", |cx| {
         let ports = [(0, 1), (0, 2), (1, 1), (1, 2)];
-        let of = |(bus, port)| {
-            let device = attached_to(cx, Source::vhci(bus, port));
-            let map = source_map(&device);
-            device.enable(KCOV_TRACE_PC).expect("enabled");
-            mark(&map, SENTINEL);
-            map.reset();
-            (device, map)
-        };
+        let of = |(bus, port)| enabled_of(cx, Source::vhci(bus, port), KCOV_TRACE_PC);
         let sources = ports.map(of);
         for ((bus, port), (_, own)) in ports.into_iter().zip(&sources) {
             explored(bus, port, || ());
@@ -208,8 +198,7 @@ pub(crate) const CHECKS: &[Check] = &[
         meanwhile(|| {
             device.disable().expect("disabled");
             assert!(settled(&map) > 0, "the section has begun");
-            mark(&map, SENTINEL);
-            map.reset();
+            mark_from(&map, 0);
             device.enable(KCOV_TRACE_CMP).expect("enabled");
         });
         collected(&map, KCOV_TRACE_CMP);
@@ -227,8 +216,7 @@ pub(crate) const CHECKS: &[Check] = &[
                 device.attach(ELSEWHERE).expect("attached");
             }
             assert!(settled(&map) > 0, "the section has begun");
-            mark(&map, SENTINEL);
-            map.reset();
+            mark_from(&map, 0);
         });
         collected(&map, KCOV_TRACE_PC);
         assert_eq!(attached(cx).disable(), Ok(()), "it is still enabled");

@@ -1,15 +1,10 @@
 //! Sections that end late, as a session's cursors see them. A vhost worker stays in a section until
 //! it gets a page that it reads.
 
-use super::{number, since};
-use crate::checks::api::{deadline, enable, intruder, open};
-use crate::checks::prelude::*;
+use super::*;
 use crate::linux::checks::remote::late::has_kick;
 use crate::linux::checks::remote::vring;
-use kcov::mode::TracePc;
 use kcov::remote::RemoteSession;
-use kcov::{Completeness, Device, Pc};
-use std::time::Duration;
 
 const INSTANCE: u32 = 7;
 /// The flush that waits for a section is another one, and may end a little later.
@@ -102,8 +97,7 @@ pub(crate) const CHECKS: &[Check] = &[
         assert_eq!(since(&session, new).len(), whole - count);
         assert!(!since(&session, new).is_empty());
     }),
-    check("api.remote.late.trace-of-a-disabled-session-stays", |cx| {
-        let mut device = open(cx, 1 << 16);
+    on_crate("api.remote.late.trace-of-a-disabled-session-stays", 1 << 16, |_, mut device| {
         let session = device.enable_remote(TracePc, &number(INSTANCE)).expect("enabled");
         let vring = vring();
         vring.work();

@@ -1,15 +1,9 @@
 //! Which case the records of a section count for. The sections are those of vhost and io_uring
 //! workers, and end when a check says so.
 
-use super::{number, since, wait};
-use crate::checks::api::{deadline, intruder, kind, open};
-use crate::checks::prelude::*;
+use super::*;
 use crate::linux::checks::remote::vhost;
-use kcov::mode::TracePc;
 use kcov::remote::{RemoteSession, linux::Remote};
-use kcov::{Completeness, ErrorKind, Pc};
-use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 /// A worker reports that its work is done shortly before the section ends.
 const QUIET: Duration = Duration::from_millis(50);
@@ -28,10 +22,7 @@ fn works(vhost: &Vhost, session: &RemoteSession<TracePc>) {
 
 /// Begins a section that a worker stays in until it gets its byte.
 fn late() -> Copies {
-    let copies = Copies::new().expect("a ring");
-    copies.begin();
-    copies.wait();
-    copies
+    Copies::held().expect("a ring")
 }
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -94,16 +85,13 @@ pub(crate) const CHECKS: &[Check] = &[
         let mark = session.mark();
         late.give();
         late.complete();
-        assert!(
-            session.settle(QUIET, deadline()) && session.trace().is_empty(),
-            "of the section of before"
-        );
+        assert!(session.settle(QUIET, deadline()));
+        assert!(session.trace().is_empty(), "of the section of before");
         late.begin();
         late.complete();
         assert!(!wait(&session, mark, 1).is_empty(), "of a section that began afterwards");
     }),
-    check("api.remote.sections.restart-after-a-full-buffer", |cx| {
-        let device = open(cx, 1);
+    on_crate("api.remote.sections.restart-after-a-full-buffer", 1, |_, device| {
         let map = intruder(&device);
         let session = device.into_remote_session(TracePc, &Remote::new().any_common());
         let mut session = session.expect("enabled");
@@ -147,19 +135,16 @@ pub(crate) const CHECKS: &[Check] = &[
         let mine = session(cx);
         let handle = mine.common_handle().expect("one was found").raw();
         let (gate_out, gate_in) = nix::unistd::pipe().expect("a pipe");
-        let children: Vec<Child<u64>> = (0..OTHERS)
-            .map(|_| {
-                Child::start(|| {
-                    let session = session(cx);
-                    let handle = session.common_handle().expect("one was found").raw();
-                    vhost().work();
-                    assert!(!session.trace().is_empty(), "its own work");
-                    // The child keeps its handle until all others have one.
-                    let _ = nix::unistd::read(&gate_out, &mut [0]);
-                    handle
-                })
-            })
-            .collect();
+        let by_child = || {
+            let session = session(cx);
+            let handle = session.common_handle().expect("one was found").raw();
+            vhost().work();
+            assert!(!session.trace().is_empty(), "its own work");
+            // The child keeps its handle until all others have one.
+            let _ = read(&gate_out, &mut [0]);
+            handle
+        };
+        let children: Vec<Child<u64>> = (0..OTHERS).map(|_| Child::start(by_child)).collect();
         let gate = std::sync::Barrier::new(OTHERS);
         let by_threads: Vec<u64> = std::thread::scope(|scope| {
             let one = || {
