@@ -7,9 +7,10 @@ mod linux;
 mod netbsd;
 mod stack;
 
-pub use stack::{slug, words};
+pub use stack::{place, slug, words};
 
 use crate::system::System;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A complaint of the kernel, with its whole report.
@@ -21,6 +22,9 @@ pub struct Complaint {
     pub line: String,
     /// The lines of the report, from what the kernel printed before that line to its end.
     pub text: Vec<String>,
+    /// The functions that the compiler put into another at a place, `f+0x1/0x2`, the innermost
+    /// first. Whoever has the kernel's debug information adds them.
+    pub inlined: BTreeMap<String, Vec<String>>,
 }
 
 /// Kinds of complaints.
@@ -220,7 +224,7 @@ impl Reader {
         } else {
             self.lines.drain(..first);
         }
-        self.complaints.push(Complaint { kind, line, text: Vec::new() });
+        self.complaints.push(Complaint { kind, line, text: Vec::new(), inlined: BTreeMap::new() });
         self.is_open = true;
         self.flush(self.lines.len());
         Some(kind)

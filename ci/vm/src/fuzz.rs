@@ -165,9 +165,9 @@ impl State {
             // Those belong to replays.
             Line::Smaller(_) | Line::Text(_) => {}
             Line::Crashed(input) => {
-                let lines = Vec::new();
-                let report = Report { group: OWN.into(), title: OWN.into(), lines };
-                match store.save(Some(&input), &report, "", &[]) {
+                let text = String::new();
+                let report = Report { group: OWN.into(), title: OWN.into(), text };
+                match store.save(Some(&input), &report, &[]) {
                     Ok(_) => *self.groups.entry(OWN.into()).or_default() += 1,
                     Err(error) => self.fail("a crash", &error),
                 }
@@ -320,11 +320,10 @@ impl Fuzzer<'_> {
     /// Saves a death. Tries the first of its kind again.
     fn died(&self, number: usize, death: &Death) -> Result<()> {
         let system = self.guests.target.kind.system();
-        let report = Report::new(&death.console, system, &death.why);
-        let text = report.text(&self.vmlinux);
+        let report = Report::new(&death.console, system, &death.why, &self.vmlinux);
         let unsaved = |error| Error::unavailable(Phase::Output, format!("a crash: {error}"));
         let input = death.ran.as_ref().map(|ran| &ran.input[..]);
-        let saved = self.store.save(input, &report, &text, &death.console).map_err(unsaved)?;
+        let saved = self.store.save(input, &report, &death.console).map_err(unsaved)?;
         {
             let mut state = self.state();
             state.deaths += 1;

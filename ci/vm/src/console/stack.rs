@@ -49,45 +49,43 @@ impl Complaint {
                     |line: &str| line.contains(" is trying to ") || line.ends_with(" takes:");
                 let lock = lines().skip_while(|line| !takes(line)).nth(1);
                 lock.and_then(|lock| match lock.split_once("at: ") {
-                    Some((_, place)) => function(place),
-                    None => frame(lock),
+                    Some((_, place)) => self.names(place),
+                    None => self.names(frame(lock)?),
                 })
             }
             TroubleKind::Hung | TroubleKind::Memory => None,
             // `BUG: failure at a.c:7/f()!`
-            _ => self.line.split_whitespace().find_map(function).or_else(|| {
+            _ => self.line.split_whitespace().find_map(|word| self.names(word)).or_else(|| {
                 let (_, name) = self.line.strip_suffix("()!")?.rsplit_once('/')?;
-                Some(name.to_owned())
+                Some(vec![name.to_owned()])
             }),
         };
-        let is_pc = |line: &str| {
+        let pc = |line: &str| {
             let (register, rest) = line.split_once(": ").or_else(|| line.split_once(" at "))?;
             let is_one = ["RIP", "EIP", "pc", "epc", "PC is", "NIP"].contains(&register.trim());
             let place = rest.split_whitespace().next().filter(|_| is_one)?;
-            function(place.rsplit(':').next()?)
+            self.names(place.rsplit(':').next()?)
         };
-        let named =
-            named.or_else(|| lines().take_while(|line| !begins_stack(line)).find_map(is_pc));
+        let named = named.or_else(|| lines().take_while(|line| !begins_stack(line)).find_map(pc));
+        let named = named.unwrap_or_default();
         let stack: Vec<&str> = lines()
             .skip_while(|line| !begins_stack(line))
             .skip(1)
-            .take_while(|line| {
-                frame(line).is_some() || line.starts_with('<') || is_pc(line).is_some()
-            })
+            .take_while(|line| frame(line).is_some() || line.starts_with('<') || pc(line).is_some())
             .collect();
         let frames = |guesses: bool| {
             let kept = stack.iter().filter(move |line| guesses || !line.contains("? "));
             // Words on the stack that are pointers to functions are no return addresses.
             let kept = kept.filter(|line| !line.contains("+0x0/"));
-            kept.filter_map(|line| frame(line)).collect::<Vec<_>>()
+            kept.filter_map(|line| self.names(frame(line)?)).flatten().collect::<Vec<_>>()
         };
         // Without frame pointers all frames are guesses, and some are left from earlier calls.
         let sure = frames(false);
         let most = if sure.is_empty() { 1 } else { MOST };
         let mut frames = if sure.is_empty() { frames(true) } else { sure };
-        if let Some(named) = &named {
+        if let Some(outermost) = named.last() {
             // What comes before it on the stack reports.
-            let last = frames.iter().rposition(|frame| frame == named);
+            let last = frames.iter().rposition(|frame| frame == outermost);
             frames.drain(..last.map_or(0, |last| last + 1));
         }
         let mut found: Vec<String> = Vec::new();
@@ -99,7 +97,15 @@ impl Complaint {
                 found.push(name.clone());
             }
         }
-        if found.is_empty() { named.into_iter().collect() } else { found }
+        if found.is_empty() { named } else { found }
+    }
+
+    /// The function of a place, `f+0x1/0x2`, after those that the compiler put into it there.
+    fn names(&self, place: &str) -> Option<Vec<String>> {
+        let function = function(place)?;
+        let mut names = self.inlined.get(self::place(place)?).cloned().unwrap_or_default();
+        names.push(function);
+        Some(names)
     }
 
     /// The subject of a bug report.
@@ -108,13 +114,16 @@ impl Complaint {
             Some(function) => format!(" in {function}"),
             None => String::new(),
         };
-        let is_source = |word: &&str| word.contains(".c:") || word.contains(".h:");
-        let at = self.line.split_whitespace().find(is_source).map_or(String::new(), |at| {
-            let at =
-                if at.ends_with("()!") { at.rsplit_once('/').map_or(at, |(at, _)| at) } else { at };
-            format!(" at {}", at.trim_end_matches('!'))
-        });
+        let at = self.source().map_or(String::new(), |at| format!(" at {at}"));
         format!("{}{place}{at}", self.what())
+    }
+
+    /// The source line that the kernel names.
+    fn source(&self) -> Option<&str> {
+        let is_source = |word: &&str| word.contains(".c:") || word.contains(".h:");
+        let at = self.line.split_whitespace().find(is_source)?;
+        let at = at.strip_suffix("()!").and_then(|at| at.rsplit_once('/')).map_or(at, |at| at.0);
+        Some(at.trim_end_matches('!'))
     }
 
     /// A name for the complaints that have one cause; a good name for a directory.
@@ -125,7 +134,10 @@ impl Complaint {
         } else {
             format!(" in {}", functions.join(" "))
         };
-        slug(&format!("{}{place}", words(&self.what())))
+        // A function may warn of several things.
+        let line = self.source().and_then(|at| at.rsplit_once(':'));
+        let line = line.map_or(String::new(), |(_, line)| format!(" {line}"));
+        slug(&format!("{}{place}{line}", words(&self.what())))
     }
 
     /// The kind of complaint in words, without a place.
@@ -139,7 +151,7 @@ impl Complaint {
             TroubleKind::Memory => "out of memory".into(),
             TroubleKind::Hung if line.starts_with("INFO: task ") => "task blocked".into(),
             TroubleKind::Warning if line.starts_with("WARNING: ") => "WARNING".into(),
-            TroubleKind::Panic => match line.rsplit_once("Kernel mode fault at addr 0x") {
+            TroubleKind::Panic => match line.rsplit_once(" at addr 0x") {
                 Some((_, address)) => fault(address.split(',').next().unwrap_or_default()),
                 None => {
                     format!("panic: {}", line.trim_start_matches("Kernel panic - not syncing: "))
@@ -180,14 +192,21 @@ fn begins_stack(line: &str) -> bool {
     line.eq_ignore_ascii_case("Call Trace:") || line == "Backtrace:"
 }
 
-/// The function of a stack frame, ` [<60012345>] ? f+0x1/0x2 [module]`.
-fn frame(line: &str) -> Option<String> {
+/// The place of a stack frame, ` [<60012345>] ? f+0x1/0x2 [module]`.
+fn frame(line: &str) -> Option<&str> {
     let rest = match line.strip_prefix("[<") {
         Some(rest) => rest.split_once(">]")?.1,
         None => line,
     };
     let rest = rest.trim_start();
-    function(rest.strip_prefix("? ").unwrap_or(rest).split_whitespace().next()?)
+    let place = rest.strip_prefix("? ").unwrap_or(rest).split_whitespace().next()?;
+    function(place).map(|_| place)
+}
+
+/// The place that a line names, `f+0x1/0x2`.
+pub fn place(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().find(|word| word.contains("+0x") && word.contains("/0x"))?;
+    Some(word.rsplit(':').next()?.trim_end_matches([',', ')']))
 }
 
 /// The name in `name+0x1/0x2`, without what the compiler appended.

@@ -70,6 +70,20 @@ fn real_reports_are_whole_and_have_a_title_and_a_group() {
     }
 }
 
+/// The functions that the compiler put into another tell causes apart, too.
+#[test]
+fn inlined_functions_are_frames() {
+    let text = "WARNING: a.c:7 at check+0x8/0x90, CPU#0: p/18\nCall Trace:\n \
+                [<6000>] check+0x8/0x90\n [<6010>] entry+0x40/0x50\n [<6020>] last+0x1/0x2\n";
+    let mut one = read(text).remove(0);
+    assert_eq!(one.functions(), ["check", "entry"]);
+    one.inlined.insert("entry+0x40/0x50".into(), vec!["second".into(), "first".into()]);
+    assert_eq!(one.group(), "WARNING-in-check-second-7");
+    one.inlined.insert("check+0x8/0x90".into(), vec!["test".into()]);
+    assert_eq!(one.functions(), ["test", "check"]);
+    assert_eq!(one.title(), "WARNING in test at a.c:7");
+}
+
 #[test]
 fn one_first_line_may_have_two_causes() {
     let [(_, add, _), (_, inc, _), ..] = &consoles()[..] else { panic!("too few") };

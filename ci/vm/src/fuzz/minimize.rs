@@ -85,7 +85,12 @@ fn replay(
             _ => {}
         })?;
         let Ended::Died(death) = ended else { return Ok(None) };
-        let report = Report::new(&death.console, guests.target.kind.system(), &death.why);
+        let report = Report::new(
+            &death.console,
+            guests.target.kind.system(),
+            &death.why,
+            &guests.ready.vmlinux(),
+        );
         let is_same = report.group == group;
         if !death.is_lost {
             let input = |bytes| Input { bytes, text, smaller };

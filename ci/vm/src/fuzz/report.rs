@@ -1,8 +1,9 @@
 //! What the console says about a guest's death, and which deaths are alike.
 
-use crate::console::{complaints, slug, words};
+use crate::console::{complaints, place, slug, words};
 use crate::system::System;
 use object::{Object as _, ObjectSymbol as _};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,49 +15,56 @@ pub struct Report {
     pub group: String,
     /// The first complaint, or else the runner's words.
     pub title: String,
-    /// The kernel's reports, the first one first, or else the console.
-    pub lines: Vec<String>,
+    /// The kernel's reports, the first one first, or else the console. If the kernel's file has
+    /// source lines, so have they, and a line for each function that the compiler put into another
+    /// comes before that one.
+    pub text: String,
 }
 
 impl Report {
     /// Cuts the reports out of the console. `why` is how the runner saw the death.
-    pub fn new(console: &[String], system: System, why: &str) -> Report {
-        let complaints = complaints(console, system);
-        let Some(first) = complaints.first() else {
+    pub fn new(console: &[String], system: System, why: &str, vmlinux: &Path) -> Report {
+        let mut complaints = complaints(console, system);
+        let Some(first) = complaints.first_mut() else {
             let group = slug(&words(why));
-            return Report { group, title: why.into(), lines: console.to_vec() };
+            return Report { group, title: why.into(), text: console.join("\n") + "\n" };
         };
+        let (text, inlined) = explained(&first.text, vmlinux);
+        first.inlined = inlined;
         let (group, title) = (first.group(), first.title());
-        let texts: Vec<_> = complaints.into_iter().map(|complaint| complaint.text).collect();
-        Report { group, title, lines: texts.join(&String::new()) }
+        let texts = complaints[1..].iter().map(|complaint| explained(&complaint.text, vmlinux).0);
+        let texts: Vec<_> = std::iter::once(text).chain(texts).collect();
+        Report { group, title, text: texts.join("\n") }
     }
+}
 
-    /// The text, with source lines if the kernel's file has them. A line for each function that the
-    /// compiler put into another comes before that one.
-    pub fn text(&self, vmlinux: &Path) -> String {
-        let frames: Vec<_> = self.lines.iter().map(|line| address(line)).collect();
-        let places = places(vmlinux, &frames).unwrap_or_default();
-        let mut text = String::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            let (last, inlined) = places.get(at).and_then(|p| p.split_last()).unzip();
-            for (function, place) in inlined.into_iter().flatten() {
-                text += &format!("     {function} {place} [inline]\n");
-            }
-            let place = last.map_or(String::new(), |(_, place)| format!(" {place}"));
-            text += &format!("{line}{place}\n");
+/// The lines with what the kernel's file says of them, and the functions that were inlined at each
+/// place.
+fn explained(lines: &[String], vmlinux: &Path) -> (String, BTreeMap<String, Vec<String>>) {
+    let offsets: Vec<_> = lines.iter().map(|line| offset(line)).collect();
+    let places = places(vmlinux, &offsets).unwrap_or_default();
+    let (mut text, mut all) = (String::new(), BTreeMap::new());
+    for (at, line) in lines.iter().enumerate() {
+        let (last, inlined) = places.get(at).and_then(|p| p.split_last()).unzip();
+        let inlined = inlined.unwrap_or_default();
+        for (function, place) in inlined {
+            text += &format!("     {function} {place} [inline]\n");
         }
-        text
+        let source = last.map_or(String::new(), |(_, place)| format!(" {place}"));
+        text += &format!("{line}{source}\n");
+        if let Some(place) = place(line).filter(|_| !inlined.is_empty()) {
+            all.insert(place.to_owned(), inlined.iter().map(|(name, _)| name.clone()).collect());
+        }
     }
+    (text, all)
 }
 
 /// A place in a function: its name, the offset, and the function's size.
 type Offset<'a> = (&'a str, u64, u64);
 
 /// The place that a line of a report names, `f+0x1/0x2`. On a stack it is behind the call.
-fn address(line: &str) -> Option<Offset<'_>> {
-    let word = line.split_whitespace().find(|word| word.contains("+0x") && word.contains("/0x"))?;
-    let word = word.rsplit(':').next()?.trim_end_matches([',', ')']);
-    let (name, rest) = word.split_once("+0x")?;
+fn offset(line: &str) -> Option<Offset<'_>> {
+    let (name, rest) = place(line)?.split_once("+0x")?;
     let (offset, size) = rest.split_once("/0x")?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     let is_call = line.starts_with(' ');
@@ -102,12 +110,12 @@ mod tests {
             "Run /init\n{warning}---[ end trace 0 ]---\nlater\nKernel panic - not syncing: x"
         );
         let lines: Vec<_> = text.lines().map(String::from).collect();
-        let found = Report::new(&lines, System::Linux, "it went down");
-        assert_eq!((&*found.group, &*found.title), ("WARNING-in-f", "WARNING in f at a.c:7"));
-        let kept = [&lines[1..4], &[String::new()], &lines[5..]].concat();
-        assert_eq!(found.lines, kept);
-        let found = Report::new(&lines[..1], System::Linux, "the guest hung: it used 20 s");
-        assert_eq!((&*found.group, found.lines.len()), ("the-guest-hung-it-used-s", 1));
+        let new = |lines: &[String], why| Report::new(lines, System::Linux, why, Path::new(""));
+        let found = new(&lines, "it went down");
+        assert_eq!((&*found.group, &*found.title), ("WARNING-in-f-7", "WARNING in f at a.c:7"));
+        assert_eq!(found.text, format!("{warning}---[ end trace 0 ]---\n\n{}\n", lines[5]));
+        let found = new(&lines[..1], "the guest hung: it used 20 s");
+        assert_eq!((&*found.group, &*found.text), ("the-guest-hung-it-used-s", "Run /init\n"));
     }
 
     #[test]
@@ -120,9 +128,9 @@ mod tests {
             all.find(|s| s.name().is_ok_and(|name| name.contains("places_get_lines"))).unwrap();
         let line = format!("RIP: 0010:{}+0x0/{:#x}", symbol.name().unwrap(), symbol.size());
         let lines = vec![line.clone(), "Code: 00".into()];
-        let report = Report { group: String::new(), title: String::new(), lines };
-        let text = report.text(&own);
+        let (text, _) = explained(&lines, &own);
         assert!(text.starts_with(&format!("{line} ")) && text.contains("report.rs:"), "{text}");
-        assert_eq!(report.text(Path::new("/no such file")), format!("{line}\nCode: 00\n"));
+        let (text, inlined) = explained(&lines, Path::new("/no such file"));
+        assert_eq!((text, inlined.len()), (format!("{line}\nCode: 00\n"), 0));
     }
 }

@@ -93,7 +93,6 @@ impl Store {
         &self,
         input: Option<&[u8]>,
         report: &Report,
-        text: &str,
         console: &[String],
     ) -> io::Result<Saved> {
         let directory = self.crashes().join(&report.group);
@@ -110,7 +109,7 @@ impl Store {
             if let Some(input) = input {
                 keep(&directory.join("input"), input)?;
             }
-            keep(&first, format!("{}\n\n{text}", report.title))?;
+            keep(&first, format!("{}\n\n{}", report.title, report.text))?;
         }
         Ok(Saved { directory, is_new })
     }
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report { group: "warning-in-f".into(), title: "WARNING".into(), lines: Vec::new() }
+        Report { group: "warning-in-f".into(), title: "WARNING".into(), text: "text".into() }
     }
 
     #[test]
@@ -187,7 +186,7 @@ mod tests {
         inputs.sort();
         assert_eq!(inputs, [b"one", b"two"]);
         // A deadly input leaves the corpus for ever.
-        store.save(Some(b"one"), &report(), "text", &[]).unwrap();
+        store.save(Some(b"one"), &report(), &[]).unwrap();
         assert!(!store.add(b"one").unwrap());
         assert_eq!(store.inputs().unwrap(), [b"two"]);
     }
@@ -213,9 +212,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let console = ["WARNING".to_string()];
-        let first = store.save(Some(b"a"), &report(), "text", &console).unwrap();
-        let second = store.save(Some(b"b"), &report(), "other", &console).unwrap();
-        let third = store.save(None, &report(), "other", &console).unwrap();
+        let first = store.save(Some(b"a"), &report(), &console).unwrap();
+        let other = Report { text: "other".into(), ..report() };
+        let second = store.save(Some(b"b"), &other, &console).unwrap();
+        let third = store.save(None, &other, &console).unwrap();
         assert!(first.is_new && !second.is_new && !third.is_new);
         let read = |name: &str| fs::read_to_string(first.directory.join(name)).unwrap();
         assert_eq!((read("input"), read("report")), ("a".into(), "WARNING\n\ntext".into()));
