@@ -91,7 +91,8 @@ impl Complaint {
     /// Whether the kernel complains about a lack of memory.
     pub fn is_of_memory(&self) -> bool {
         // A kernel panics if it has no process to kill, or may not kill one.
-        let has_died = self.kind.is_fatal() && self.line.contains(" memory");
+        let lacks = ["ut of memory", "deadlocked on memory"];
+        let has_died = self.kind.is_fatal() && lacks.iter().any(|words| self.line.contains(words));
         self.kind == TroubleKind::Memory || has_died
     }
 }

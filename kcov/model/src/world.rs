@@ -51,7 +51,7 @@ pub struct World<R> {
     recorded: BTreeSet<Instance>,
 }
 
-/// The effect of an operation on a buffer whose count is [`FULL`](crate::FULL) before and after it.
+/// The effect of an operation on a buffer whose count is [`FULL`] before and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Nothing.

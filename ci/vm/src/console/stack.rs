@@ -67,12 +67,17 @@ impl Complaint {
             self.names(place.rsplit(':').next()?)
         };
         let named = named.or_else(|| lines().take_while(|line| !begins_stack(line)).find_map(pc));
-        let named = named.unwrap_or_default();
+        let mut named = named.unwrap_or_default();
         let stack: Vec<&str> = lines()
             .skip_while(|line| !begins_stack(line))
             .skip(1)
             .take_while(|line| frame(line).is_some() || line.starts_with('<') || pc(line).is_some())
             .collect();
+        // Whoever calls a bad pointer has pushed the address on top of the stack, but no frame pointer.
+        let is_bad_call = |line: &str| line.starts_with("RIP: ") && pc(line).is_none();
+        if named.is_empty() && lines().any(is_bad_call) {
+            named = stack.iter().find_map(|line| self.names(frame(line)?)).unwrap_or_default();
+        }
         let frames = |guesses: bool| {
             let kept = stack.iter().filter(move |line| guesses || !line.contains("? "));
             // Words on the stack that are pointers to functions are no return addresses.

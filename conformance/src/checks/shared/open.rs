@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         call_is_refused(cx, |it| pread(it, &mut [0; 8], 0));
     }),
     check("open.positioned-write-is-refused", |cx| {
-        call_is_refused(cx, |it| pwrite(it, &[0; 8], 0))
+        call_is_refused(cx, |it| pwrite(it, &[0; 8], 0));
     }),
     check("open.seek-is-refused", |cx| {
         for whence in [Whence::SeekSet, Whence::SeekCur, Whence::SeekEnd] {
