@@ -7,6 +7,7 @@ pub(crate) mod shared;
 use crate::check::Check;
 
 /// The vocabulary of checks.
+#[allow(unused_imports, reason = "each system's checks use some of it")]
 pub(crate) mod prelude {
     pub(crate) use super::shared::*;
     pub(crate) use crate::check::{Check, Context, check, on_buffer, on_crate, on_device, slow};

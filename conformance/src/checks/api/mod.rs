@@ -15,11 +15,13 @@ pub(crate) use super::prelude::*;
 pub(crate) use crate::raw::Device as Raw;
 pub(crate) use faults::descriptors;
 pub(crate) use kcov::mode::{AnyMode, Mode, TraceCmp, TracePc};
+#[allow(unused_imports, reason = "each system's checks use some of them")]
 pub(crate) use kcov::{
     AnyRecord, Arch, BufferSize, Builder, ChildBuffer, Completeness, Device, Error, ErrorKind,
     Modes, Operation, Owner, Pc, Recorded, Session, Trace,
 };
 pub(crate) use nix::sys::wait::{WaitStatus, waitpid};
+#[allow(unused_imports, reason = "each system's checks use some of them")]
 pub(crate) use nix::unistd::{ForkResult, Pid, fork, getpid};
 pub(crate) use std::ops::Range;
 pub(crate) use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -8,7 +8,7 @@ pub(super) mod operands;
 use super::calls::{MAGIC, switch_over_argument};
 use super::pc::ticks_add_nothing;
 use super::*;
-use crate::checks::shared::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::full::nothing_is_written;
 use kcov_sys::netbsd::{KCOV_CMP_CONST, kcov_cmp_size};
 
 /// The type and both operands of each comparison with the number. A switch makes several.

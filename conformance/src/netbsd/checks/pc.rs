@@ -1,7 +1,7 @@
 //! Program counters: behavior and promises that only NetBSD has.
 
 use super::*;
-use crate::checks::shared::full::{enabled_page, nothing_is_written};
+use crate::checks::shared::full::nothing_is_written;
 use crate::checks::shared::pc::records;
 use nix::sys::stat::Mode;
 
