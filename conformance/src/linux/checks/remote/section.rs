@@ -74,20 +74,26 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     slow("remote.section.soft-interrupt-is-collected", 30, |cx| {
         let (_device, map) = collecting_for(cx, &Remote::of(bus()));
-        let gadget = Gadget::connect().expect("a device is connected");
-        let asked = gadget.asked();
-        // Until it asks again, the driver is in one section. Its records appear when it
-        // ends, so those that appear meanwhile are from the softirqs of the answer.
-        let before = settled(&map);
-        gadget.answer(asked);
-        assert!(grows_beyond(&map, before), "the answer adds nothing");
-        let asked = gadget.asked();
-        let (symbols, added) = (symbols(), since(&map, before));
-        assert!(!symbols.any_in("hub_event", &added), "the driver's section has not ended");
-        assert!(symbols.any_in("usb_api_blocking_completion", &added), "{added:x?}");
-        gadget.answer(asked);
-        gadget.set_up();
-        assert!(hub_is_recorded(&map));
+        // Until it asks again, the driver is in one section. Its records appear when it ends, so those
+        // that appear meanwhile are from the softirqs of the answer. The section of an event before
+        // may end late on a busy host: then another device shows it.
+        let shown = (0..5).any(|_| {
+            let gadget = Gadget::connect().expect("a device is connected");
+            let asked = gadget.asked();
+            let before = settled(&map);
+            gadget.answer(asked);
+            assert!(grows_beyond(&map, before), "the answer adds nothing");
+            let asked = gadget.asked();
+            let (symbols, added) = (symbols(), since(&map, before));
+            let is_soft = symbols.any_in("usb_api_blocking_completion", &added);
+            let is_only = !symbols.any_in("hub_event", &added);
+            assert!(is_soft || !is_only, "{added:x?}");
+            gadget.answer(asked);
+            gadget.set_up();
+            assert!(hub_is_recorded(&map));
+            is_only
+        });
+        assert!(shown, "a section of the driver ended each time");
     }),
     slow("remote.section.records-are-return-addresses", 30, |cx| {
         let blocks = sites().blocks();
