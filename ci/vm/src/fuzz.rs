@@ -352,7 +352,11 @@ impl Fuzzer<'_> {
                 let text = smallest.text.as_deref().unwrap_or_default().trim_end();
                 let text = text.lines().map(|line| format!("\n    {line}")).collect::<String>();
                 let (needed, all) = (smallest.bytes.len(), input.len());
-                format!("dies again; {needed} of {all} bytes are needed{text}")
+                let smaller = match needed < all {
+                    true => format!("{needed} of {all} bytes are needed"),
+                    false => format!("none of its {all} bytes was left out"),
+                };
+                format!("dies again; {smaller}{text}")
             }
             Err(said) => said,
         };

@@ -32,6 +32,10 @@ impl Store {
         let store = Store { root: root.to_owned() };
         fs::create_dir_all(store.corpus())?;
         fs::create_dir_all(store.crashes())?;
+        // A user's seed may have any name; inputs are found by theirs.
+        for path in store.files()? {
+            fs::rename(&path, store.corpus().join(name(&fs::read(&path)?)))?;
+        }
         Ok(store)
     }
 
@@ -75,6 +79,10 @@ impl Store {
 
     /// The inputs of the corpus, in the order of their names.
     pub fn inputs(&self) -> io::Result<Vec<Vec<u8>>> {
+        self.files()?.iter().map(fs::read).collect()
+    }
+
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(self.corpus())? {
             let path = entry?.path();
@@ -84,7 +92,7 @@ impl Store {
             }
         }
         paths.sort();
-        paths.iter().map(fs::read).collect()
+        Ok(paths)
     }
 
     /// Saves a death: its input beside the others of the group, and for the first of the group the
@@ -171,6 +179,17 @@ mod tests {
 
     fn report() -> Report {
         Report { group: "warning-in-f".into(), title: "WARNING".into(), text: "text".into() }
+    }
+
+    #[test]
+    fn a_seed_may_have_any_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        fs::write(store.corpus().join("seed.txt"), b"seed").unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        assert_eq!(store.inputs().unwrap(), [b"seed"]);
+        store.remove(b"seed").unwrap();
+        assert!(store.inputs().unwrap().is_empty());
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub trait Spawn {
 pub struct Fork(());
 
 impl Fork {
-    /// How long a child may take to die.
-    const DEATH: Duration = Duration::from_secs(10);
+    /// How long a child may take to die. A kernel that reports blocked tasks has done so before.
+    const DEATH: Duration = Duration::from_secs(60);
 
     /// Allows forking.
     ///

@@ -9,7 +9,7 @@ impl Fuzz {
     pub const USAGE: &str = "\
 options:
   --corpus DIR      start from the inputs here, and add new ones
-  --crashes DIR     save inputs that crash or hang here
+  --crashes DIR     save inputs that crash the harness here
   --seed N          seed of the random choices
   --seconds N       end after this time
   --executions N    end after this many executions

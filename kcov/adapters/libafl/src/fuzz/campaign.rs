@@ -5,7 +5,7 @@ use super::{Fuzz, PCS, Place, Summary};
 use crate::compare::Search;
 use crate::{NewPcs, NoveltyFeedback, NoveltyMetadata};
 use kcov_signal::{KernelText, Ranges};
-use kcov_vm_guest::fuzz::Link;
+use kcov_vm_guest::fuzz::{Link, name};
 use libafl::corpus::{
     Corpus, CorpusId, EnableDisableCorpus, HasCurrentCorpusId, InMemoryOnDiskCorpus, OnDiskCorpus,
 };
@@ -36,7 +36,7 @@ type Engine = StdFuzzer<
     EagerAndFeedback<NotFeedback<Failed>, NoveltyFeedback>,
     BytesInputConverter,
     NopInputFilter,
-    EagerAndFeedback<Failed, NoveltyFeedback>,
+    EagerAndFeedback<CrashFeedback, NoveltyFeedback>,
 >;
 
 pub(super) struct Campaign<'f, I> {
@@ -74,7 +74,9 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
         let novelty = || NoveltyFeedback::new(place.observer(), text());
         let wanted = if fuzz.feedback { novelty() } else { novelty().only_counting() };
         let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), wanted);
-        let mut objective = EagerAndFeedback::new(failed(), novelty().named("crashes"));
+        // A time limit passes by itself on a busy machine, so what hangs is neither kept nor reported.
+        let crashed = CrashFeedback::new();
+        let mut objective = EagerAndFeedback::new(crashed, novelty().named("crashes"));
         // Only inputs: no metadata and no locks, because no other process uses the directory.
         let inputs = InMemoryOnDiskCorpus::with_meta_format_and_prefix;
         let corpus = inputs(&fuzz.corpus, None, None, false)?;
@@ -99,7 +101,16 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
             let decoded = |all: &[Vec<u8>]| -> Vec<I> {
                 all.iter().filter_map(|bytes| decode(bytes).ok()).collect()
             };
-            saved.extend(decoded(&host.corpus()?));
+            for bytes in host.corpus()? {
+                let Ok(input) = decode(&bytes) else { continue };
+                let own = input.to_bytes()?;
+                // Text, for example. The host removes an input that kills a guest by its bytes.
+                if *own != *bytes {
+                    host.replaced(name(&bytes), &own)?;
+                }
+                drop(own);
+                saved.push(input);
+            }
             resting.extend(decoded(&host.resting()?));
             replayed = host.replay()?.map(|inputs| decoded(&inputs)).or(replayed);
         }

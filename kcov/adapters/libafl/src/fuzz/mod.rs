@@ -84,7 +84,7 @@ pub struct Summary {
     pub inputs: usize,
     /// The number of PCs reached.
     pub pcs: usize,
-    /// The number of inputs that crashed or hung in a new way.
+    /// The number of inputs that crashed in a new way.
     pub crashes: usize,
 }
 
@@ -151,7 +151,7 @@ impl Fuzz {
         Fuzz { corpus: directory.into(), ..self }
     }
 
-    /// The directory for inputs that crash or hang.
+    /// The directory for inputs that crash the harness.
     pub fn crashes(self, directory: impl Into<PathBuf>) -> Fuzz {
         Fuzz { crashes: directory.into(), ..self }
     }
