@@ -8,6 +8,7 @@ mod store;
 
 use crate::cache;
 use crate::cli::FuzzOptions;
+use crate::console::complaints;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, STATUS_FAILED, STATUS_PASSED};
 use crate::exec::task;
 use crate::guest::make_idle;
@@ -22,12 +23,16 @@ use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use store::Store;
+
+/// The most inputs of a group that are tried again until one dies alone.
+const TRIES: usize = 4;
 
 /// The interval between two lines of progress.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -148,6 +153,8 @@ struct State {
     signals: u64,
     deaths: u64,
     groups: BTreeMap<String, u64>,
+    /// How many inputs of a group were tried again. Only the last one may have died again.
+    tried: BTreeMap<String, usize>,
     /// When the last new input or group came.
     news: Option<Instant>,
     failure: Option<Error>,
@@ -309,7 +316,12 @@ impl Fuzzer<'_> {
         }
         match ended? {
             Ended::Properly => Ok(()),
-            Ended::Died(death) if death.ran.is_none() && !has_spoken => {
+            // The kernel may end the first input, and free its memory, before the host has seen it.
+            Ended::Died(death)
+                if death.ran.is_none()
+                    && !has_spoken
+                    && complaints(&death.console, self.guests.target.kind.system()).is_empty() =>
+            {
                 let message = format!("no input ran: {}", death.why);
                 Err(Error::unavailable(Phase::Program, message))
             }
@@ -317,7 +329,7 @@ impl Fuzzer<'_> {
         }
     }
 
-    /// Saves a death. Tries the first of its kind again.
+    /// Saves a death. Tries inputs of its group again until one dies alone.
     fn died(&self, number: usize, death: &Death) -> Result<()> {
         let system = self.guests.target.kind.system();
         let report = Report::new(&death.console, system, &death.why, &self.vmlinux);
@@ -336,15 +348,27 @@ impl Fuzzer<'_> {
                 state.news = Some(Instant::now());
             }
         }
-        let Some(input) = input.filter(|_| saved.is_new) else { return Ok(()) };
-        print(&format!("new: {}: {}\n", saved.directory.display(), report.title));
         let group = &report.group;
+        let may_try = saved.is_new
+            || saved.directory.join("again").exists() && {
+                // Another input of a group of which none has died again.
+                let tried = self.state().tried.get(group).copied().unwrap_or_default();
+                tried < TRIES && !saved.directory.join("input.min").exists()
+            };
+        let Some(input) = input.filter(|_| may_try) else { return Ok(()) };
+        *self.state().tried.entry(group.clone()).or_default() += 1;
+        if saved.is_new {
+            print(&format!("new: {}: {}\n", saved.directory.display(), report.title));
+        } else {
+            let _ = fs::remove_file(saved.directory.join("again"));
+        }
         let said = match minimize::again(&self.guests, number, input, group)? {
             Ok(told) => {
                 let smallest = minimize::minimize(&self.guests, number, told, group, self.end)?;
                 let save = |name: &str, bytes: &[u8]| {
                     cache::keep(&saved.directory.join(name), bytes).map_err(unsaved)
                 };
+                save("input", input)?;
                 save("input.min", &smallest.bytes)?;
                 if let Some(text) = &smallest.text {
                     save("input.txt", text.as_bytes())?;

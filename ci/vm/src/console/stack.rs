@@ -88,7 +88,9 @@ impl Complaint {
         };
         // Without frame pointers all frames are guesses, and some are left from earlier calls.
         let sure = frames(false);
-        let most = if sure.is_empty() { 1 } else { MOST };
+        // A task may block in one function for many callers.
+        let is_one = sure.is_empty() || self.kind == TroubleKind::Hung;
+        let most = if is_one { 1 } else { MOST };
         let mut frames = if sure.is_empty() { frames(true) } else { sure };
         if let Some(outermost) = named.last() {
             // What comes before it on the stack reports.
