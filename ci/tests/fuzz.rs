@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 fn command(directory: &Path, options: &[&str], actions: &[&str]) -> Command {
-    let mut command = vm(&["fuzz", "linux-uml", "--dir"]);
+    let mut command = vm(&["fuzz", "linux-uml", "--foreground", "--dir"]);
     command.arg(directory).args(options);
     command.arg("--").arg(fixture()).args(actions);
     command
@@ -94,7 +94,7 @@ fn a_complaint_that_the_kernel_survives_ends_the_guest() {
 #[test]
 fn a_blocked_task_is_reported_with_its_stack() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = ["--deaths", "1", "--guests", "1", "--seconds", "5"];
+    let options = ["--deaths", "1", "--guests", "1", "--seconds", "30"];
     let limit = ["write", "/proc/sys/kernel/hung_task_timeout_secs", "2"];
     let outcome = fuzz(directory.path(), &options, &[&limit[..], &["fuzz", "HUNG_TASK"]].concat());
     let (name, stdout) = group(directory.path(), &outcome);
