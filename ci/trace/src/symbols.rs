@@ -12,6 +12,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 /// The architecture of a record. User-Mode Linux is a program and runs in the lower half.
 pub fn arch(pc: Pc) -> Arch {
@@ -76,9 +77,10 @@ impl Symbols {
         Ok(Symbols::Listed(all))
     }
 
-    /// Finds the places of records. For many, which should be sorted, debug information that was
-    /// passed is forgotten.
+    /// Finds the places of records. For many, which should be sorted, two threads work, and forget
+    /// debug information that they have passed.
     pub fn look_up(&self, pcs: &[Pc], coverage: &Coverage) -> Vec<Place> {
+        const MANY: usize = 10_000;
         const PART: usize = 400_000;
         let image = match self {
             Symbols::Image(image) => image,
@@ -86,13 +88,25 @@ impl Symbols {
                 return pcs.iter().map(|pc| in_list(all, *pc, coverage)).collect();
             }
         };
-        let (mut names, mut places) = (Names::default(), Vec::with_capacity(pcs.len()));
-        for part in pcs.chunks(PART) {
-            let loader = image.loader();
-            let place = |pc: &Pc| in_image(&loader, &image.code, *pc, coverage, &mut names);
-            places.extend(part.iter().map(place));
+        let find = |pcs: &[Pc]| -> Vec<Place> {
+            let (mut names, mut places) = (Names::default(), Vec::with_capacity(pcs.len()));
+            for part in pcs.chunks(PART) {
+                let loader = image.loader();
+                let place = |pc: &Pc| in_image(&loader, &image.code, *pc, coverage, &mut names);
+                places.extend(part.iter().map(place));
+            }
+            places
+        };
+        if pcs.len() < MANY {
+            return find(pcs);
         }
-        places
+        let (first, second) = pcs.split_at(pcs.len() / 2);
+        thread::scope(|scope| {
+            let second = scope.spawn(|| find(second));
+            let mut places = find(first);
+            places.extend(second.join().expect("no panic"));
+            places
+        })
     }
 }
 

@@ -79,6 +79,9 @@ fn a_file_gives_lines_and_what_was_inlined() {
     let coverage = Coverage { kernel, ..coverage(None) };
     let pcs: Vec<Pc> = (start + 5..end).map(Pc::new).collect();
     let all = symbols.look_up(&pcs, &coverage);
+    // Two threads find the same.
+    let many = symbols.look_up(&pcs.repeat(20_000 / pcs.len()), &coverage);
+    assert!(many.chunks(pcs.len()).all(|some| some == all));
     assert!(all.iter().all(|place| &*place.symbol == "outer"), "{all:?}");
     let inlined = all.iter().find(|place| place.frames.len() == 2).expect("inlined code");
     assert_eq!(&*inlined.frames[0].function, "inner");
