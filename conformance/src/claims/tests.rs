@@ -5,9 +5,8 @@ use crate::declare::SYSTEMS;
 use crate::kernel::Version;
 use std::collections::BTreeSet;
 
-/// The obstacles to a check: hardware that no guest has; a separate guest, or a kernel that no target
-/// builds; an event at a moment that nothing can choose; a state that does not occur while a program
-/// runs; an effect that a program cannot see; a complaint of every kernel.
+/// What keeps a check from being made. Hardware, a kernel or a guest may be missing, a moment cannot
+/// be chosen, or a program cannot see the effect.
 const OBSTACLES: &[&str] = &["hardware", "guest", "timing", "state", "view", "survivor"];
 
 fn all() -> impl Iterator<Item = Claim> {
