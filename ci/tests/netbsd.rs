@@ -22,8 +22,8 @@ fn note(owner: &str, kind: u32, content: u32) -> Vec<u8> {
     bytes
 }
 
-/// Makes an ELF file of NetBSD 10.99.12 with an entry point for QEMU, in two
-/// segments: notes and code.
+/// Makes an ELF file that passes for a kernel of NetBSD 10.99.12. It has an entry point for QEMU and
+/// two segments: notes and code.
 fn elf(entry: u64, code: &[u8]) -> Vec<u8> {
     const HEADERS: usize = 64 + 2 * 56;
     let notes = [note("NetBSD", 1, 1_099_001_200), note("Xen", 18, LOAD)].concat();

@@ -3,9 +3,7 @@
 
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{
-    ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, mkstemp, setpgid, unlink,
-};
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, setpgid};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +28,10 @@ const NOT_BEGUN: i32 = 69;
 /// Forks a process that calls `body` and exits with the returned status. An error means that there
 /// is no verdict. The calling process must have only one thread.
 ///
-/// To start the program for each check would take longer than most checks.
+/// A fork takes less time than most checks; starting the program again for each one would not.
 pub fn supervise(limit: Option<Duration>, body: impl FnOnce() -> i32) -> io::Result<Outcome> {
     let end = limit.map(|limit| Instant::now() + limit);
-    let (output, path) = mkstemp(&std::env::temp_dir().join("kcov-check-XXXXXX"))?;
-    unlink(&path)?;
-    let output = File::from(output);
+    let output = tempfile::tempfile()?;
     // SAFETY: the caller has no other thread that fork could interrupt. This module's
     // tests call only functions that are safe even then.
     let child = match unsafe { fork() }? {

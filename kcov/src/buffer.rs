@@ -241,7 +241,7 @@ impl<'b> Buffer<'b> {
     }
 }
 
-/// The layout under a 32-bit kernel, which the public API shows only to 32-bit programs.
+/// Tests of the words that a 32-bit kernel writes. The public API reads them only in 32-bit programs.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -141,7 +141,7 @@ pub struct BuildOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct OwnOptions {
     /// The libraries to link programs for netbsd targets against: usr/lib of NetBSD's comp set, or
-    /// a directory that contains it or the packed set [default: $KCOV_VM_NETBSD_SYSROOT]
+    /// a directory that contains it [default: $KCOV_VM_NETBSD_SYSROOT]
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
     /// Declare more features of your own kernel to the suite; comma-separated words
@@ -285,7 +285,7 @@ pub struct ReportOptions {
     /// The report's format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
-    /// Write the report to a file, and the text format to standard output
+    /// Write the report to this file, and print the text format
     #[arg(long = "report", value_name = "FILE")]
     pub file: Option<PathBuf>,
 }

@@ -248,7 +248,7 @@ pub enum Operation {
     Open { thread: T, descriptor: D, access: Access },
     /// Duplicates a descriptor.
     Duplicate { thread: T, descriptor: D, new: D },
-    /// Sends a descriptor over a socket to a thread of the same or another process.
+    /// Sends a descriptor over a socket to another thread, of this process or of another.
     Pass { thread: T, descriptor: D, to: T, new: D },
     /// Closes a descriptor.
     Close { thread: T, descriptor: D },

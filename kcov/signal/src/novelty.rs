@@ -307,14 +307,15 @@ impl<'m, M: AsRef<[AtomicU64]>> IntoIterator for &'m NoveltyMap<M> {
     }
 }
 
-/// Words of 0 that the allocator need not touch.
+/// Allocates words of 0. The allocator need not touch their pages.
 fn zeroed(words: usize) -> Vec<AtomicU64> {
     let layout = Layout::array::<AtomicU64>(words).expect("less than a GiB");
-    // SAFETY: the layout is not empty, because each map has a head.
+    // SAFETY: the layout is not empty, because `parts::words` counts the head of each map.
     let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
     if start.is_null() {
         handle_alloc_error(layout);
     }
-    // SAFETY: the global allocator gave a block of this layout, and 0 is an atomic's valid value.
+    // SAFETY: the global allocator returned this block for the layout of `words` atomics. All bits 0
+    // are a valid atomic, and nobody else has the pointer.
     unsafe { Vec::from_raw_parts(start, words, words) }
 }

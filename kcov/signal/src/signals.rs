@@ -22,8 +22,8 @@ pub(crate) use sealed::Internal;
 
 /// A sequence of signals: the numbers that a map remembers.
 ///
-/// PCs are signals as they are: those of a [`Trace`] of [`TracePc`] in a live buffer, or a slice of
-/// words or [`Pc`]s. [`Edges`](crate::Edges) turns PCs into edges.
+/// Each PC is a signal. PCs come from a [`Trace`] of [`TracePc`], which reads a live buffer in place, or
+/// from a slice of words or [`Pc`]s. [`Edges`](crate::Edges) turns PCs into edges, which are signals too.
 ///
 /// Slices of atomics may change while they are read. A changing word counts as its old value, as
 /// its new value, or not at all.

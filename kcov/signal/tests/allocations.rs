@@ -49,7 +49,7 @@ fn small_bytes_make_no_large_map() {
     let empty = NoveltyMap::with_fallback(largest(), usize::MAX).to_bytes();
     assert_eq!((empty.len(), asked(&empty) >> 20), (60, mebibytes + 16));
 
-    // Ranges that are not joined take the most for each byte.
+    // Short ranges with gaps between them take the most memory for each byte of the file.
     let many = Ranges::new((0..8000).map(|start| start << 8..(start << 8) + 1)).unwrap();
     let saved = NoveltyMap::with_fallback(many, 0).to_bytes();
     assert!(asked(&saved) < 16 * saved.len(), "{} for {}", asked(&saved), saved.len());

@@ -179,7 +179,7 @@ pub(crate) fn mark(map: &Map, value: u64) {
     map.fill(1, value);
 }
 
-/// Stores a count, and [`SENTINEL`] in all other words.
+/// Stores a count in the first word and [`SENTINEL`] in all others.
 pub(crate) fn mark_from(map: &Map, count: u64) {
     mark(map, SENTINEL);
     map.store(0, count);
@@ -194,7 +194,7 @@ pub(crate) fn is_zero(map: &Map) -> bool {
     (0..map.words()).all(|word| map.load(word) == 0)
 }
 
-/// Panics unless the words of comparisons are such: each begins with a type and ends with an address.
+/// Panics unless these words are comparisons: each begins with a type and ends with an address.
 #[track_caller]
 pub(crate) fn are_comparisons(words: &[u64]) {
     for record in words.chunks_exact(4) {

@@ -116,7 +116,8 @@ impl Module {
     pub fn call(&self) {
         // The requested version, the size, a file descriptor, and room for the answer.
         let mut asked = [1_u32, 1, 24, u32::MAX, 0, 0];
-        // SAFETY: the request reads and writes exactly the 24 bytes that the size states.
+        // SAFETY: the driver reads and writes as many bytes as `asked` names, 24. `asked` has that size
+        // and outlives the call.
         let returned = unsafe { libc::ioctl(self.0.as_raw_fd(), VERSION as _, asked.as_mut_ptr()) };
         assert_eq!(Errno::check(returned), Ok(0));
     }

@@ -34,8 +34,8 @@ pub struct FollowStage<I> {
     input: PhantomData<fn(&I)>,
 }
 
-/// It follows an input once, and later in one of this many rounds: it takes more executions than
-/// the other stages together.
+/// The stage follows each input in its first round, and later in one of this many rounds on average,
+/// because it runs inputs more often than the other stages together.
 const ROUNDS: usize = 4;
 
 /// How often the stage starts from the current input.
