@@ -1,6 +1,5 @@
 //! Checks, and the context that their bodies get.
 
-use crate::checks::api;
 use crate::claims::{Claim, Claims};
 use crate::errno::{Errno, Result};
 use crate::raw::{Device, Map};
@@ -25,7 +24,7 @@ enum Body {
     Alone(fn(&Context)),
     Device(fn(&Context) -> Device, fn(&Context, Device)),
     Buffer(fn(&Context) -> (Device, Map), fn(&Context, Device, Map)),
-    Crate(u64, fn(&Context, kcov::Device)),
+    Crate(fn(&Context, u64) -> kcov::Device, u64, fn(&Context, kcov::Device)),
 }
 
 /// Declares a check of the claim with this id.
@@ -56,13 +55,14 @@ pub(crate) const fn on_buffer(
     Check { id, seconds: 0, body: Body::Buffer(state, body) }
 }
 
-/// Declares a check on a device of the safe crate with at least this many words.
-pub(crate) const fn on_crate(
+/// Declares a check on a device of the safe crate, which `open` opens with at least this many words.
+pub(crate) const fn on_crate_by(
+    open: fn(&Context, u64) -> kcov::Device,
     id: &'static str,
     words: u64,
     body: fn(&Context, kcov::Device),
 ) -> Check {
-    Check { id, seconds: 0, body: Body::Crate(words, body) }
+    Check { id, seconds: 0, body: Body::Crate(open, words, body) }
 }
 
 impl Check {
@@ -83,7 +83,7 @@ impl Check {
                 let (device, map) = state(&cx);
                 body(&cx, device, map);
             }
-            Body::Crate(words, body) => body(&cx, api::open(&cx, words)),
+            Body::Crate(open, words, body) => body(&cx, open(&cx, words)),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::check::Check;
 #[allow(unused_imports, reason = "each system's checks use some of it")]
 pub(crate) mod prelude {
     pub(crate) use super::shared::*;
-    pub(crate) use crate::check::{Check, Context, check, on_buffer, on_crate, on_device, slow};
+    pub(crate) use crate::check::{Check, Context, check, on_buffer, on_device, slow};
     pub(crate) use crate::errno::{Errno, Result};
     pub(crate) use crate::raw::*;
     pub(crate) use crate::system::checks::{EXEC_WORDS, enable_freed, max_words};

@@ -27,6 +27,7 @@ pub(crate) use std::ops::Range;
 pub(crate) use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::check::on_crate_by;
 use std::ffi::c_void;
 
 pub const CHECKS: &[&[Check]] = &[
@@ -45,6 +46,11 @@ pub const CHECKS: &[&[Check]] = &[
 pub(crate) fn open(cx: &Context, words: u64) -> Device {
     let size = BufferSize::words(words);
     Device::builder().path(cx.device()).size(size).open().expect("the device opens")
+}
+
+/// Declares a check on a device with a buffer of at least this many words.
+pub(crate) const fn on_crate(id: &'static str, words: u64, body: fn(&Context, Device)) -> Check {
+    on_crate_by(open, id, words, body)
 }
 
 /// Whether this thread can be traced, that is, is not traced already.
