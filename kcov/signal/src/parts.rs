@@ -70,8 +70,7 @@ impl<'m> Parts<'m> {
     /// The slot of a number, or the free slot where the search ends. `None` if there is neither, which
     /// takes a writer that does not use this type.
     fn find(self, number: u64, first: usize) -> Option<usize> {
-        let all = (first..self.slots.len()).chain(0..first);
-        { all }.find(|at| {
+        (first..self.slots.len()).chain(0..first).find(|at| {
             let found = self.slots[*at].load(Relaxed);
             found == 0 || found == number
         })

@@ -20,15 +20,9 @@ fn warm_up<M: Mode>(device: &mut Device, map: &Map, mode: M) {
         map.holds_comparisons();
     }
     call();
-    poison(map, beyond);
+    mark_from(map, beyond);
     assert!(corrupt(session.trace().completeness()).is_some());
     drop(session);
-}
-
-/// Marks the buffer, and stores a count.
-fn poison(map: &Map, count: u64) {
-    map.fill(1, SENTINEL);
-    map.store(0, count);
 }
 
 /// Asserts that a request has recorded from the start of the buffer on.
@@ -51,7 +45,7 @@ fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
     let map = intruder(&device);
     warm_up(&mut device, &map, mode);
     for count in COUNTS {
-        poison(&map, count);
+        mark_from(&map, count);
         let session = device.enable(mode).expect("enabled");
         recorded_here(&map, count);
         assert_eq!(session.trace().completeness(), Completeness::Complete);
@@ -62,7 +56,7 @@ fn enables_with_0<M: Mode>(cx: &Context, mode: M) {
         assert!(!trace.is_empty() && !words.iter().any(is_sentinel));
         drop(session);
 
-        poison(&map, count);
+        mark_from(&map, count);
         let session = device.into_session(mode).expect("enabled");
         recorded_here(&map, count);
         device = session.disable().expect("disabled").into_owner();
@@ -86,7 +80,7 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
         for is_dropped in [true, false] {
             let is_stored_again = || {
                 let session = device.enable(mode).expect("enabled");
-                poison(&map, count);
+                mark_from(&map, count);
                 if is_dropped {
                     drop(session);
                 } else {
@@ -101,7 +95,7 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
             assert!(at_times(is_stored_again), "the count that was stored");
         }
         let session = device.into_session(mode).expect("enabled");
-        poison(&map, count);
+        mark_from(&map, count);
         device = session.disable().expect("disabled").into_owner();
         recorded_here(&map, count);
 
@@ -109,7 +103,7 @@ fn disables_with_0<M: Mode>(cx: &Context, mode: M) {
         let mut leaked = open(cx, 1 << 16);
         let map = intruder(&leaked);
         std::mem::forget(leaked.enable(mode).expect("enabled"));
-        poison(&map, count);
+        mark_from(&map, count);
         drop(leaked);
         recorded_here(&map, count);
     }
@@ -175,12 +169,12 @@ pub(crate) const CHECKS: &[Check] = &[
         warm_up(&mut device, &map, TraceCmp);
         for count in COUNTS {
             // A hostile count before the buffer is lent, and another before a child enables.
-            poison(&map, count);
+            mark_from(&map, count);
             let mut buffer = device.child_buffer(TraceCmp).expect("it is free");
             recorded_here(&map, count);
             assert_eq!(map.count(), 0);
             let seen = child(|| {
-                poison(&map, count);
+                mark_from(&map, count);
                 let session = buffer.enable().expect("enabled in the child");
                 recorded_here(&map, count);
                 call();
