@@ -73,7 +73,7 @@ impl Check {
 
     /// Runs the check in this process. Returns if the kernel keeps the claim, and panics if not.
     pub fn run(&self, claims: &Claims, device: &Path, limit: Option<Duration>) {
-        let claim = claims.of_check(self).clone();
+        let claim = claims.of_check(self.id).clone();
         let limit = limit.unwrap_or(USUAL_LIMIT);
         let cx = Context { claim, device: device.to_owned(), limit };
         match self.body {

@@ -84,7 +84,7 @@ fn options(parser: &mut Parser, ids: bool, known: &[&str]) -> Result<Options, le
         fail_fast: false,
         operations: NonZeroU64::new(10_000).expect("not 0"),
         seeds: Vec::new(),
-        system: crate::system::checks::WORD,
+        system: crate::system::WORD,
         release: None,
     };
     while let Some(arg) = parser.next()? {
@@ -211,7 +211,7 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let interface = target.interface(kernel.version);
     let (mut failed, mut ran) = (false, false);
     for check in selected {
-        let claim = claims.of_check(check);
+        let claim = claims.of_check(check.id);
         let reason = reason_to_skip(claim, interface, &target);
         let stopped = || (failed && options.fail_fast).then(|| STOPPED.to_owned());
         if let Some(reason) = reason.or_else(stopped) {

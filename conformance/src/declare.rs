@@ -58,8 +58,8 @@ impl Declaration {
     /// The differences between the declaration and the detected features, as text.
     pub fn mismatches(&self, found: &[Feature]) -> Vec<String> {
         let mut all = Vec::new();
-        if let Some(system) = self.system.filter(|&system| system != crate::system::checks::WORD) {
-            all.push(format!("{system} declared, this is {}", crate::system::checks::WORD));
+        if let Some(system) = self.system.filter(|&system| system != crate::system::WORD) {
+            all.push(format!("{system} declared, this is {}", crate::system::WORD));
         }
         let absent = |feature| self.has(feature) && !found.contains(&feature);
         // Without the device, only the device was probed.
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_system_is_compared_too() {
-        let foreign = if crate::system::checks::WORD == "linux" { "netbsd" } else { "linux" };
+        let foreign = if crate::system::WORD == "linux" { "netbsd" } else { "linux" };
         assert_eq!(Declaration::parse(foreign).unwrap().mismatches(&[]).len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Error numbers, including those that no libc names.
 
-use crate::system::checks::ERRNOS;
+use crate::system::ERRNOS;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -28,6 +28,9 @@ cfg_if::cfg_if! {
             pub(crate) mod checks;
             pub(crate) mod lockstep;
             pub(crate) mod raw;
+
+            pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
+            pub(crate) const WORD: &str = "linux";
         }
         use linux as system;
     } else if #[cfg(target_os = "netbsd")] {
@@ -36,6 +39,9 @@ cfg_if::cfg_if! {
             pub(crate) mod checks;
             pub(crate) mod lockstep;
             pub(crate) mod raw;
+
+            pub(crate) use kcov_sys::errno::netbsd::ALL as ERRNOS;
+            pub(crate) const WORD: &str = "netbsd";
         }
         use netbsd as system;
     } else {

@@ -25,7 +25,7 @@ pub fn reason_to_skip(claim: &Claim, interface: Version, target: &Declaration) -
 /// `skipped` and the reason.
 pub fn write(kernel: Version, target: &Declaration, out: &mut impl Write) -> io::Result<()> {
     let interface = target.interface(kernel);
-    let claims = Claims::of(target.system.unwrap_or(crate::system::checks::WORD));
+    let claims = Claims::of(target.system.unwrap_or(crate::system::WORD));
     for claim in claims.iter().filter(|claim| claim.status() == Status::Checked) {
         match reason_to_skip(claim, interface, target) {
             None => writeln!(out, "{}\truns", claim.id)?,

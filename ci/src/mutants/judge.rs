@@ -68,10 +68,7 @@ impl<'a> Judge<'a> {
         checks: &[String],
     ) -> Result<Self> {
         let suite = task(session, target, suite)?;
-        let ready = match target.kind {
-            Kind::Uml | Kind::Qemu => session.prepare(target)?,
-            Kind::Netbsd => session.prepare_with(target, Kernel::given(&kernel, "--build")?)?,
-        };
+        let ready = session.prepare_with(target, Kernel::given(&kernel, "--build")?)?;
         let program = session.program_limit(target);
         let limits = Limits { boot: target.boot_limit(), program, ..Limits::default() };
         let order = Vec::new();

@@ -186,14 +186,14 @@ impl Run<'_> {
         })
     }
 
-    /// Prepares the target with its unaltered kernel and suite.
+    /// Prepares the target with its unaltered kernel and suite. The bench has built the former.
     fn judge<'t>(
         &'t self,
         target: &'t Target,
         bench: Option<&dyn AlteredTree>,
         checks: &[String],
     ) -> Result<Judge<'t>> {
-        let kernel = match bench.filter(|_| target.kind == Kind::Netbsd) {
+        let kernel = match bench {
             Some(bench) => {
                 let kernel = bench.build(bench.original())?;
                 let kernel = kernel.map_err(|why| {

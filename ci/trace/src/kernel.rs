@@ -1,6 +1,6 @@
 //! Identifies kernels, and reads their images.
 
-use crate::Error;
+use crate::error::Error;
 use addr2line::Loader;
 use object::elf::{self, FileHeader64, SHF_ALLOC, SHF_EXECINSTR};
 use object::read::elf::NoteIterator;

@@ -8,6 +8,7 @@
 compile_error!("kcov-trace sets the traced threads' registers and supports only Linux on x86_64");
 
 mod coverage;
+mod error;
 mod kernel;
 mod man;
 mod modules;
@@ -17,11 +18,11 @@ mod symbols;
 
 use clap::{CommandFactory as _, Parser};
 use coverage::Coverage;
+use error::Error;
 use kernel::Kernel;
 use record::Ended;
 use report::Style;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -37,34 +38,6 @@ fn main() -> ExitCode {
         UNAVAILABLE
     });
     ExitCode::from(status)
-}
-
-/// Why there is no report: the failed operation and the remedy.
-#[derive(Debug)]
-pub struct Error(String);
-
-impl Error {
-    /// Makes an error from a file, or another subject, and what is wrong with it.
-    pub fn about(subject: impl Display, why: impl Display) -> Error {
-        Error(format!("{subject}: {why}"))
-    }
-
-    /// Makes an error from the failed operation.
-    pub fn of(doing: impl Display) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::about(doing, error)
-    }
-}
-
-impl Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<String> for Error {
-    fn from(text: String) -> Error {
-        Error(text)
-    }
 }
 
 const STATUS: &str = "\

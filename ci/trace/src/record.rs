@@ -12,8 +12,8 @@
 mod devices;
 mod inject;
 
-use crate::Error;
 use crate::coverage::{Coverage, Thread};
+use crate::error::Error;
 use crate::modules::Modules;
 use devices::{Background, Buffer};
 use inject::Newborn;

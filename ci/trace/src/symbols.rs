@@ -1,7 +1,7 @@
 //! Finds names and lines for program counters.
 
-use crate::Error;
 use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::kernel::{Image, Kernel};
 use crate::modules::Module;
 use addr2line::Loader;

@@ -4,6 +4,8 @@ use crate::arch::{Arch, PC, Qemu};
 use crate::error::{Error, Phase, Result, Unavailable};
 use crate::progress::Step;
 use crate::run::{command, locate, outliving, read};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
 
 /// The program that makes NetBSD's file systems.
 pub(crate) const MAKEFS: &str = "makefs";
@@ -110,9 +112,13 @@ fn missing_packages(packages: &[&'static str]) -> Option<Vec<&'static str>> {
 fn install(packages: &[&str]) -> std::result::Result<(), String> {
     let list = packages.join(" ");
     let step = Step::begin(format!("install {list}"));
+    // Two runners wait for each other, and apt for another installer. apt-get update waits for none.
+    let lists = File::open("/var/lib/apt/lists");
+    let _ = lists.as_ref().map(|lists| flock(lists, FlockOperation::LockExclusive));
     let apt = |words: &[&str]| {
         // Half an installation would be in the user's way.
         let mut apt = outliving("apt-get");
+        apt.args(["-o", "DPkg::Lock::Timeout=600"]);
         apt.env("DEBIAN_FRONTEND", "noninteractive").args(words);
         read(&mut apt).map(drop)
     };

@@ -6,9 +6,9 @@
 
 use super::channel::Order;
 use super::real::Real;
-use super::system::{self, Driver};
 use super::worker::{digest, mapped};
 use crate::raw::{Map, page_size};
+use crate::system::lockstep::{self as system, Driver};
 use kcov_model::{Driver as _, *};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Random operations: possible ones, weighted by how interesting they are.
 
-use super::{Driver, system};
+use crate::system::lockstep::{self as system, Driver};
 use fastrand::Rng;
 use kcov_model::{Driver as _, *};
 
@@ -279,7 +279,7 @@ pub(crate) fn size(rng: &mut Rng, most: u64, fails: bool) -> Request {
 mod tests {
     use super::{Generator, MOST_NAMES, MOST_PROCESSES};
     use crate::feature::Feature;
-    use crate::lockstep::system;
+    use crate::system::lockstep as system;
     use kcov_model::{MOST_THREADS, Operation, Work, World};
 
     /// The operations for a kernel that never lags behind.

@@ -1,10 +1,10 @@
 //! The kernel's side: processes and threads that execute the operations one at a time.
 
 use super::channel::{Channel, Channels, Equipment, Order, Patience};
-use super::system::{self, Driver};
 use super::worker;
 use crate::errno::Errno;
 use crate::raw::Device;
+use crate::system::lockstep::{self as system, Driver};
 use kcov_model::{D, Operation, Outcome, Request, T, World};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};

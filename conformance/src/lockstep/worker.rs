@@ -4,9 +4,9 @@
 //! number of its slot. The thread reports the result of each order before it waits for the next.
 
 use super::channel::{Channels, Equipment, Order, Patience};
-use super::system;
 use crate::errno::Result;
 use crate::raw::{Device, LONG, Map, call, page_size, wait_for};
+use crate::system::lockstep as system;
 use kcov_model::{Access, Call, D, FULL, Geometry, M, Operation, Outcome, Protection, WORD, Work};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{ForkResult, Pid, Whence, fork};

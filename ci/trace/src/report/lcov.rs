@@ -3,8 +3,8 @@
 //! The possible coverage comes from the kernel's file: every call of the coverage hook. Files
 //! without any coverage are omitted, because the pages would otherwise cover the whole kernel.
 
-use crate::Error;
 use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::symbols::Symbols;
 use kcov::Pc;
 use kcov_vm_calls::Code;

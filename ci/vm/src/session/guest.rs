@@ -135,6 +135,7 @@ impl Session {
     pub fn prepare<'a>(&self, target: &'a Target) -> Result<Ready<'a>> {
         let started = Instant::now();
         if target.kind == Kind::Qemu {
+            // Before minutes of building.
             host::require(Need::Qemu(target.arch.qemu))?;
         }
         let kernel = self.kernel(target)?;
@@ -149,7 +150,8 @@ impl Session {
         }
         let release = self.release(target);
         let disc = match target.kind {
-            Kind::Uml | Kind::Qemu => None,
+            Kind::Uml => None,
+            Kind::Qemu => host::require(Need::Qemu(target.arch.qemu)).map(|()| None)?,
             Kind::Netbsd => {
                 host::require(Need::Netbsd)?;
                 netbsd::disc(&kernel.file, release, &self.cache)?

@@ -4,16 +4,6 @@
 use super::*;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 
-pub(super) fn is_open(number: RawFd) -> bool {
-    // SAFETY: the request only reads a flag of the file descriptor, or fails.
-    unsafe { libc::fcntl(number, libc::F_GETFD) >= 0 }
-}
-
-/// How many file descriptors the process has open.
-pub(crate) fn descriptors() -> usize {
-    (0..1024).filter(|number| is_open(*number)).count()
-}
-
 /// Starts a process that repeats `body` until it is killed.
 fn endless(mut body: impl FnMut()) -> Child<()> {
     Child::start(|| {

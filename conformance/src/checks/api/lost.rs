@@ -1,6 +1,5 @@
 //! Devices that a target has reached: how their loss is noticed, and how they are given up.
 
-use super::faults::is_open;
 use super::*;
 
 /// Unmaps memory, as a target might that does not own it.

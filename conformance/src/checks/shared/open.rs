@@ -6,15 +6,6 @@ use crate::system::checks::open::unknown_are_refused;
 use nix::sys::uio::{pread, pwrite};
 use nix::unistd::{Whence, lseek};
 
-/// Asserts that a call on a sized device is refused.
-#[track_caller]
-pub(crate) fn call_is_refused<T: std::fmt::Debug>(
-    cx: &Context,
-    call: impl FnOnce(&Device) -> nix::Result<T>,
-) {
-    cx.refused(call(&sized(cx, page_words())).map_err(Errno::from));
-}
-
 pub(crate) const CHECKS: &[Check] = &[
     check("open.instances-are-independent", |cx| {
         let (first, second) = (open(cx), open(cx));

@@ -23,12 +23,6 @@ use kcov_sys::linux::{KCOV_CMP_CONST, kcov_cmp_size};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Uid, setuid};
 
-pub(crate) use self::open::max_words;
-
-pub const WORD: &str = "linux";
-
-pub(crate) use kcov_sys::errno::linux::ALL as ERRNOS;
-
 pub const CHECKS: &[&[Check]] = &[
     open::CHECKS,
     map::CHECKS,
@@ -58,19 +52,8 @@ pub const CHECKS: &[&[Check]] = &[
     proposed::unique::CHECKS,
 ];
 
-/// All modes of upstream kernels.
-pub(crate) const MODES: &[u32] = &[KCOV_TRACE_PC, KCOV_TRACE_CMP];
-
-/// The size in words of a buffer that holds all records of an exec.
-pub(crate) const EXEC_WORDS: u64 = 1 << 20;
-
 /// The size in words of a buffer of several MiB.
 const LARGE: u64 = 1 << 20;
-
-/// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
-pub(crate) fn enable_freed(device: &Device, mode: u32) -> Result<()> {
-    device.enable(mode)
-}
 
 /// Runs `held` in another thread, where it blocks on something that `meanwhile` provides.
 pub(crate) fn while_held<T: Send>(held: impl FnOnce() -> T + Send, meanwhile: impl FnOnce()) -> T {

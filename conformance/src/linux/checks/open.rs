@@ -3,11 +3,10 @@
 
 use super::remote::enabled_for;
 use super::*;
-use crate::checks::shared::open::call_is_refused;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::linux::{
     KCOV_DISABLE, KCOV_ENABLE, KCOV_INIT_TRACE_MIN, KCOV_INIT_TRACE32, KCOV_INIT_TRACE64,
-    KCOV_REMOTE_ENABLE, kcov_init_trace_max,
+    KCOV_REMOTE_ENABLE,
 };
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
@@ -24,10 +23,6 @@ fn private_mounts() {
     unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(NOTHING, "/", NOTHING, private, NOTHING).expect("private mounts");
-}
-
-pub(crate) fn max_words() -> u64 {
-    kcov_init_trace_max(word_bytes() as u64)
 }
 
 const ENCODING: Encoding = Encoding::LINUX_NATIVE;

@@ -11,7 +11,7 @@ pub(super) mod site;
 pub(super) mod soft;
 
 use super::*;
-use crate::checks::shared;
+use crate::checks::setup;
 use kcov_sys::linux::{KCOV_REMOTE_MAX_HANDLES, KCOV_SUBSYSTEM_USB, kcov_remote_handle};
 
 /// A USB handle that no bus of a guest uses.
@@ -235,7 +235,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("remote.argument-is-read-before-state", |cx| {
         cx.refused_by(&open(cx), |device| device.remote_enable_at(0));
-        let device = shared::enabled(cx, KCOV_TRACE_PC);
+        let device = setup::enabled(cx, KCOV_TRACE_PC);
         cx.refused_by(&device, |device| device.remote_enable_at(0));
     }),
     check("remote.number-of-handles-comes-before-state", |cx| {
@@ -269,7 +269,7 @@ pub(crate) const CHECKS: &[Check] = &[
         refuses(cx, &open(cx), &Remote::default());
     }),
     check("remote.enabled-locally-is-refused", |cx| {
-        refuses_all(cx, &shared::enabled(cx, KCOV_TRACE_PC), &Remote::default());
+        refuses_all(cx, &setup::enabled(cx, KCOV_TRACE_PC), &Remote::default());
     }),
     check("remote.enabled-remotely-is-refused", |cx| {
         refuses_all(cx, &enabled_for(cx, &Remote::default()), &Remote::default());

@@ -42,6 +42,17 @@ pub use sys::{KCOV_TRACE_CMP, KCOV_TRACE_PC};
 
 pub const DEVICE: &str = sys::KCOV_PATH;
 
+/// All modes of upstream kernels.
+pub const MODES: &[u32] = &[KCOV_TRACE_PC, KCOV_TRACE_CMP];
+
+/// The size in words of a buffer that holds all records of an exec.
+pub const EXEC_WORDS: u64 = 1 << 20;
+
+/// The greatest size of a buffer, in words.
+pub fn max_words() -> u64 {
+    sys::kcov_init_trace_max(word_bytes() as u64)
+}
+
 /// The bytes of a word of the kernel, its `long`. It prints addresses with two digits for each.
 pub fn word_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
@@ -53,6 +64,11 @@ pub fn word_bytes() -> usize {
         let first = symbols.ok().and_then(|symbols| symbols.lines().next()?.ok());
         first.and_then(|line| Some(line.split_once(' ')?.0.len() / 2)).unwrap_or(8)
     })
+}
+
+/// Enables a device whose enabling thread has ended. The kernel has freed the device at once.
+pub fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    device.enable(mode)
 }
 
 /// The number of `KCOV_INIT_TRACE`, which holds the size of the kernel's `long`.

@@ -1,7 +1,6 @@
 //! `KCOV_IOC_SETBUFSIZE`, `KCOV_IOC_ENABLE` and `KCOV_IOC_DISABLE`.
 
 use super::*;
-use crate::system::checks::MODES;
 use kcov_sys::netbsd::{
     KCOV_BUF_MIN_ENTRIES, KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_SETBUFSIZE,
 };

@@ -2,7 +2,6 @@
 //! not know.
 
 use super::*;
-use crate::checks::shared::open::call_is_refused;
 use kcov_sys::ioc::Encoding;
 use kcov_sys::netbsd::{
     KCOV_IOC_DISABLE, KCOV_IOC_ENABLE, KCOV_IOC_REMOTE_ATTACH, KCOV_IOC_REMOTE_DETACH,

@@ -7,7 +7,7 @@ pub use probe::probe;
 pub use vhci::explored;
 
 use crate::errno::{Errno, Result};
-use crate::raw::Device;
+use crate::raw::{Device, LONG, thread, wait_for};
 use kcov_sys::netbsd as sys;
 use std::ffi::{CStr, c_int, c_long, c_uint};
 use std::os::fd::AsRawFd as _;
@@ -26,6 +26,18 @@ pub fn word_bytes() -> usize {
 
 pub const DEVICE: &str = sys::KCOV_PATH;
 
+pub const MODES: &[u32] = &[KCOV_MODE_NONE, KCOV_TRACE_PC, KCOV_TRACE_CMP];
+
+pub const GREATEST: u64 = sys::KCOV_BUF_MAX_ENTRIES;
+
+/// The size in words of a buffer that holds all records of an exec.
+pub const EXEC_WORDS: u64 = GREATEST;
+
+/// The greatest size of a buffer, in words.
+pub fn max_words() -> u64 {
+    GREATEST
+}
+
 unsafe extern "C" {
     /// The `libc` crate does not declare this function for NetBSD.
     fn syscall(number: c_int, ...) -> c_int;
@@ -40,6 +52,18 @@ pub(crate) fn refused_read() -> Result<()> {
     // SAFETY: the kernel rejects the file descriptor before it looks at the buffer.
     let returned = unsafe { syscall(READ, fd, null_mut::<u8>(), count) };
     Errno::check(returned).map(drop)
+}
+
+/// Enables a device whose enabling thread has ended. The kernel may free the device only when other
+/// threads have come and gone.
+pub fn enable_freed(device: &Device, mode: u32) -> Result<()> {
+    let mut enabled = Ok(());
+    let _ = wait_for(LONG, || {
+        thread(|| ());
+        enabled = device.enable(mode);
+        enabled.is_ok()
+    });
+    enabled
 }
 
 /// Runs `body`. This kernel prints no messages that would have to be kept off the console.

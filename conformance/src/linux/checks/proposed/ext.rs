@@ -92,7 +92,7 @@ pub(crate) const CHECKS: &[Check] = &[
         mark_from(&map, 0);
         call();
         device.disable().expect("disabled");
-        let count = crate::checks::shared::index(map.count());
+        let count = crate::checks::setup::index(map.count());
         assert!(count > 0);
         let written = (1..map.words()).take_while(|&word| !is_sentinel(&map.load(word))).count();
         assert_eq!(written, count);

@@ -7,7 +7,7 @@ pub(super) mod unique;
 use super::*;
 
 fn records_of(map: &Map) -> Vec<u64> {
-    let count = crate::checks::shared::index(map.count());
+    let count = crate::checks::setup::index(map.count());
     assert!(count < map.words(), "the buffer has room");
     map.copy(1, count)
 }

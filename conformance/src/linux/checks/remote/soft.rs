@@ -23,7 +23,7 @@ fn is_collected(hub: &RootHub, map: &Map) {
 fn are_comparisons(map: &Map) {
     let words = 4 * index(map.count());
     assert!((1..map.words()).contains(&words), "{words} words");
-    shared::are_comparisons(&map.copy(1, words));
+    setup::are_comparisons(&map.copy(1, words));
 }
 
 /// Lets a softirq interrupt a section of a task. The sections are collected into these buffers.

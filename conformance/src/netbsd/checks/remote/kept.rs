@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::checks::shared::kept::unchanged;
-use crate::system::checks::MODES;
 
 /// Returns an attached device and the source's buffer: marked, with a small count.
 fn marked(cx: &Context) -> (Device, Map) {

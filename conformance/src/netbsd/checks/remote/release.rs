@@ -1,7 +1,6 @@
 //! A source has no owner: what ends collection from it, and what does not.
 
 use super::*;
-use crate::system::checks::MODES;
 
 /// Returns a device that collects from the source.
 fn enabled(cx: &Context) -> Device {
