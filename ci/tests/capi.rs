@@ -194,6 +194,7 @@ fn the_ktap_programs_pass_on_other_architectures() {
     ktap_programs_pass("linux-7-ppc64", Some("powerpc64-linux-musl"), false);
 }
 
+#[cfg(feature = "matrix-tests")]
 #[test]
 fn a_kernel_without_comparisons_is_told() {
     let file = built("life-nocmp", "tests/life.c");

@@ -85,20 +85,10 @@ fn tested_executor() {
 }
 
 #[test]
-fn doctor_says_what_there_is_and_what_to_do() {
+fn doctor_says_what_there_is() {
     let expected = "kcov: PC, CMP\n  program counters: yes\n  \
                     comparisons: yes\n  work in the background, by handles: yes\n";
     assert_eq!(lines_of("doctor").join("\n") + "\n", expected);
-    let without = example(&["linux-uml-nokcov"], "doctor", &[]);
-    assert_eq!(without.status, Some(1), "{}", without.stdout);
-    assert!(without.stdout.contains(": this kernel has no kcov "), "{}", without.stdout);
-    assert!(without.stdout.contains("CONFIG_KCOV=y"), "{}", without.stdout);
-    let partly = example(&["linux-uml-nocmp"], "doctor", &[]);
-    assert_eq!(partly.status, Some(0), "{}", partly.stdout);
-    assert!(partly.stdout.starts_with("kcov: PC\n"), "{}", partly.stdout);
-    let advice = "CONFIG_KCOV_ENABLE_COMPARISONS=y";
-    assert!(partly.stdout.contains("comparisons: no: "), "{}", partly.stdout);
-    assert!(partly.stdout.contains(advice), "{}", partly.stdout);
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Features of some kernels of the matrix: source lines, and the proposed
-//! interfaces of ci/data/patches.
+//! Features of some kernels of the matrix: source lines, the proposed interfaces of
+//! ci/data/patches, and what other kernels lack.
 //!
-//! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`,
-//! `linux-uml-ext` and `linux-uml-uniq` if the cache lacks them.
+//! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`, `linux-uml-ext`,
+//! `linux-uml-uniq`, `linux-uml-nocmp` and `linux-uml-nokcov` if the cache lacks them.
 
 mod common;
 
@@ -53,4 +53,25 @@ fn trace_with_source_lines() {
     let count =
         |end: &str| file.lines().filter(|l| l.starts_with("DA:") && l.ends_with(end)).count();
     assert!(count(",0") > 0 && count(",2") > 0, "{file}");
+}
+
+#[test]
+fn doctor_says_what_to_do() {
+    let without = example(&["linux-uml-nokcov"], "doctor", &[]);
+    assert_eq!(without.status, Some(1), "{}", without.stdout);
+    assert!(without.stdout.contains(": this kernel has no kcov "), "{}", without.stdout);
+    assert!(without.stdout.contains("CONFIG_KCOV=y"), "{}", without.stdout);
+    let partly = example(&["linux-uml-nocmp"], "doctor", &[]);
+    assert_eq!(partly.status, Some(0), "{}", partly.stdout);
+    assert!(partly.stdout.starts_with("kcov: PC\n"), "{}", partly.stdout);
+    let advice = "CONFIG_KCOV_ENABLE_COMPARISONS=y";
+    assert!(partly.stdout.contains("comparisons: no: "), "{}", partly.stdout);
+    assert!(partly.stdout.contains(advice), "{}", partly.stdout);
+}
+
+#[test]
+fn trace_without_kcov() {
+    let without = trace(&["linux-uml-nokcov"], "ls", &[]);
+    assert_eq!(without.status, Some(69), "{}", without.stderr);
+    assert!(without.stderr.contains("this kernel has no kcov"), "{}", without.stderr);
 }
