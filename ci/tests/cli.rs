@@ -31,16 +31,6 @@ fn unknown_targets() {
 }
 
 #[test]
-fn unknown_checks() {
-    let vm = Place::new();
-    // A build of the suite is announced first, if it is necessary.
-    let (status, stdout, stderr) = vm.run(&["test", "linux-uml", "--check", "no.such-check"]);
-    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
-    let said = "kcov-vm: --check no.such-check: no such check or topic on Linux";
-    assert!(stderr.lines().any(|line| line.starts_with(said)), "{stderr}");
-}
-
-#[test]
 fn more_processors_than_the_kernel_can_use() {
     let words = ["exec", "linux-uml", "--smp", "2", "--", "true"];
     Place::new().refuses(&words, &["--smp: the kernel of linux-uml is for one processor"]);

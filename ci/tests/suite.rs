@@ -63,3 +63,12 @@ fn a_check_that_is_left_out_is_no_verdict() {
         assert!(report.contains(&format!("verdict: {why}")), "{report}");
     }
 }
+
+#[test]
+fn unknown_checks() {
+    let words = ["test", "linux-uml", "--check", "no.such-check"];
+    let Outcome { status, stdout, stderr } = outcome(&mut vm(&words));
+    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+    let said = "kcov-vm: --check no.such-check: no such check or topic on Linux";
+    assert!(stderr.lines().any(|line| line.starts_with(said)), "{stderr}");
+}
