@@ -80,13 +80,17 @@ pub fn run(
 }
 
 /// Returns the alterations that the words and checks select. A word is a target or a part of a
-/// name. NetBSD's need the user's tree, so only its target selects them.
-pub fn select(all: Vec<Alteration>, options: &MutantsOptions) -> Result<Vec<Alteration>> {
+/// name. Without a target, they are those of the targets that are `usual`.
+pub fn select(
+    all: Vec<Alteration>,
+    options: &MutantsOptions,
+    usual: impl Fn(&str) -> bool,
+) -> Result<Vec<Alteration>> {
     let is_target = |word: &str| all.iter().any(|one| one.on == word);
     let (targets, words): (Vec<&String>, Vec<&String>) =
         options.names.iter().partition(|word| is_target(word));
     let of_target = |one: &&Alteration| match targets.as_slice() {
-        [] => one.on != "netbsd",
+        [] => usual(&one.on),
         targets => targets.iter().any(|name| **name == one.on),
     };
     let there: Vec<&Alteration> = all.iter().filter(of_target).collect();

@@ -291,7 +291,12 @@ impl Arch {
     /// Whether calls in a linked kernel are found by its relocations. Kernels for x86 are decoded:
     /// User-Mode Linux's relocations do not tell where its calls are, and NetBSD's has none.
     pub(crate) fn keeps_relocations(&self) -> bool {
-        !self.programs.contains(&(elf::EM_386, false, false))
+        !self.is_x86()
+    }
+
+    /// Whether it is x86, of 32 or of 64 bits.
+    pub fn is_x86(&self) -> bool {
+        self.runs(elf::EM_386, false, false)
     }
 
     /// The C compiler.
