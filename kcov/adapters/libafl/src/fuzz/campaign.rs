@@ -126,11 +126,6 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
         &mut self.state
     }
 
-    /// Whether there are inputs to go on from.
-    pub(super) fn goes_on(&self) -> bool {
-        self.fuzz.feedback && !self.saved.is_empty()
-    }
-
     /// Runs the seeds and the saved inputs, then fuzzes to the end. `text` shows an input to people.
     pub(super) fn run<ST>(
         mut self,

@@ -217,8 +217,8 @@ impl Fuzz {
         Campaign::new(&self, place, decode)?.run(seeds, stages, |_| None)
     }
 
-    /// Fuzzes programs of at most about `most` calls, from those in the corpus directory, or from
-    /// random ones if there are none. The directory's programs may be text: see [`Calls::parse`].
+    /// Fuzzes programs of at most about `most` calls, from random ones and from those in the corpus
+    /// directory. These may be text: see [`Calls::parse`].
     ///
     /// # Errors
     ///
@@ -239,8 +239,7 @@ impl Fuzz {
         let decode = |bytes: &[u8]| saved::program(calls, bytes);
         let mut campaign = Campaign::new(&self, place, decode)?;
         let mut generate = Generate::new(calls, most);
-        let random = if campaign.goes_on() { 0 } else { PROGRAMS };
-        let seeds = (0..random).map(|_| generate.generate(campaign.state()));
+        let seeds = (0..PROGRAMS).map(|_| generate.generate(campaign.state()));
         let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
         campaign.run(seeds, stages, |program| Some(calls.text(program)))
     }

@@ -39,12 +39,13 @@ impl Resource {
 pub enum Param {
     /// Any number.
     Number,
-    /// Mostly one of these numbers.
+    /// Mostly one of these numbers. Like any parameter of a number, it also gets others: of mutation, of
+    /// the kernel's comparisons, and of files.
     OneOf(&'static [u64]),
     /// Some of these bits.
     Flags(&'static [u64]),
     /// At most this many bytes. The call gets the address, aligned to 8, of memory with room for
-    /// all of them, zeroed after those of the program, and may write to it.
+    /// all of them and one more, zeroed after those of the program, and may write to it.
     Bytes(usize),
     /// The number of bytes of the last [`Bytes`](Param::Bytes) before it.
     Length,
@@ -134,7 +135,7 @@ impl Calls {
     }
 
     /// Describes a call. `run` makes it with an argument for each of `params`, and returns its
-    /// result, negative if it failed.
+    /// result, negative if it failed. It must be sound for every number: programs come from files.
     #[must_use]
     pub fn call(
         self,
