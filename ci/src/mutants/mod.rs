@@ -28,6 +28,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::{fs, thread};
 
+/// How many targets are tried at once.
+const TARGETS: usize = 2;
+
 /// An altered kernel or suite to judge.
 struct Job<'a> {
     alteration: &'a Alteration,
@@ -59,14 +62,23 @@ pub fn run(
     let _ = fs::remove_dir_all(&directory);
     let (started, counts) = (Instant::now(), Mutex::default());
     let run = Run { session, tree, options, directory, started, counts };
-    let mut targets: BTreeMap<&str, Vec<&Alteration>> = BTreeMap::new();
+    let mut all: BTreeMap<&str, Vec<&Alteration>> = BTreeMap::new();
     for alteration in chosen {
-        targets.entry(&alteration.on).or_default().push(alteration);
+        all.entry(&alteration.on).or_default().push(alteration);
     }
+    let targets = all.keys().map(|name| session.targets.named(name));
+    let targets = targets.collect::<Result<Vec<_>>>()?;
+    let mut results = Vec::new();
+    // The last link of a kernel takes one processor, so another kernel is built meanwhile.
+    parallel::run(
+        &targets,
+        TARGETS,
+        |target| run.target(target, &all[&*target.name]),
+        |index, result| results.push((targets[index], result)),
+    );
     let mut missing = STATUS_PASSED;
-    for (name, alterations) in targets {
-        let target = session.targets.named(name)?;
-        match run.target(target, &alterations) {
+    for (target, result) in results {
+        match result {
             // Other targets do not need it.
             Err(error @ Error::NotGiven(_)) => missing = no_verdict(target, error)?,
             result => result?,
@@ -179,7 +191,10 @@ impl Run<'_> {
                 };
                 match built {
                     Ok(kernel) => {
-                        let directory = self.directory.join(format!("kernel-{number}"));
+                        let directory = self
+                            .directory
+                            .join(&judge.target.name)
+                            .join(format!("kernel-{number}"));
                         let kernel = keep(bench, &kernel, &directory)?;
                         send(Job { alteration, kernel, suite: judge.suite.clone() });
                     }
@@ -197,6 +212,7 @@ impl Run<'_> {
         bench: Option<&dyn AlteredTree>,
         checks: &[String],
     ) -> Result<Judge<'t>> {
+        let directory = self.directory.join(&target.name);
         let kernel = match bench {
             Some(bench) => {
                 let kernel = bench.build(bench.original())?;
@@ -204,12 +220,12 @@ impl Run<'_> {
                     let why = format!("the unaltered file does not build: {why}");
                     Error::unavailable(Phase::Build, why)
                 })?;
-                keep(bench, &kernel, &self.directory.join("unaltered"))?
+                keep(bench, &kernel, &directory.join("unaltered"))?
             }
             None => self.session.kernel(target)?.file,
         };
         let suite = self.session.programs.suite_for(target.triple())?;
-        Judge::new(self.session, target, kernel, &suite, self.directory.clone(), checks)
+        Judge::new(self.session, target, kernel, &suite, directory, checks)
     }
 
     /// Judges the jobs that `make` sends, while it builds the next. An error drops the rest.
