@@ -103,8 +103,8 @@ impl LockstepOptions {
 /// Options of `mutants`.
 #[derive(Args, Debug)]
 pub struct MutantsOptions {
-    /// Targets, and words in the names of alterations [default: all alterations of the library
-    /// and of Linux on x86]
+    /// Targets, and words in the names of alterations [default: all targets with Linux on
+    /// x86]
     #[arg(value_name = "TARGET|WORDS")]
     pub names: Vec<String>,
     /// Only alterations that make this check fail, and only this check: an id, a topic, or a

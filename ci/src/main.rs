@@ -61,12 +61,7 @@ fn carry_out(command: Command, general: &General, home: &Home) -> Result<u8> {
 
 /// Runs `mutants`. The source of NetBSD's target is a tree of NetBSD's.
 fn alterations(context: &Context<'_>, options: &MutantsOptions) -> Result<u8> {
-    // NetBSD's need the user's tree, and those of other machines kernels that take long to build.
-    let usual = |name: &str| {
-        let target = context.targets.named(name);
-        target.is_ok_and(|target| target.kind != Kind::Netbsd && target.arch.is_x86())
-    };
-    let chosen = mutants::select(mutants::Alteration::all()?, options, usual)?;
+    let chosen = mutants::select(mutants::Alteration::all()?, options, &context.targets)?;
     let mut names: Vec<&str> = chosen.iter().map(|one| one.on.as_str()).collect();
     names.dedup();
     let targets = names.into_iter().map(|name| context.targets.named(name));

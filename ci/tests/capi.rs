@@ -2,7 +2,7 @@
 //! do in a guest what they say, and it agrees with the model of the driver.
 //!
 //! Needs the feature `guest-tests`, like tests/guest.rs; the compilers clang and tcc; and zig, as
-//! `KCOV_ZIG`. Step `c` of ci/check has all of them. The feature `matrix-tests` adds other kernels.
+//! `KCOV_ZIG`. Step `c` of ci/check has all of them. The feature `variant-tests` adds other kernels.
 
 mod common;
 
@@ -185,7 +185,7 @@ fn the_ktap_programs_pass() {
 }
 
 /// 32-bit programs and words, and the other byte order with the other encoding of requests.
-#[cfg(feature = "matrix-tests")]
+#[cfg(feature = "variant-tests")]
 #[test]
 fn the_ktap_programs_pass_on_other_architectures() {
     ktap_programs_pass("linux-7", None, false);
@@ -194,7 +194,7 @@ fn the_ktap_programs_pass_on_other_architectures() {
     ktap_programs_pass("linux-7-ppc64", Some("powerpc64-linux-musl"), false);
 }
 
-#[cfg(feature = "matrix-tests")]
+#[cfg(feature = "variant-tests")]
 #[test]
 fn a_kernel_without_comparisons_is_told() {
     let file = built("life-nocmp", "tests/life.c");

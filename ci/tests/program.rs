@@ -478,7 +478,7 @@ fn what_runs_out_says_so_and_has_a_cure() {
 
 /// Each fragment makes a kernel that can do what it is for. All of them and a user's file are one
 /// kernel, which takes minutes to build.
-#[cfg(feature = "matrix-tests")]
+#[cfg(feature = "variant-tests")]
 #[test]
 fn kernels_with_more_options_can_do_more() {
     let place = Place::for_programs();

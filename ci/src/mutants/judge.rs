@@ -27,7 +27,8 @@ const GUESTS: usize = 5;
 pub struct Judge<'a> {
     session: &'a Session,
     pub target: &'a Target,
-    directory: PathBuf,
+    /// Holds the target's altered kernels and the guests' logs.
+    pub directory: PathBuf,
     ready: Ready<'a>,
     /// The unaltered kernel.
     pub kernel: PathBuf,

@@ -17,7 +17,7 @@ use kcov_vm::kernel::{self, AlteredTree};
 use kcov_vm::netbsd;
 use kcov_vm::output::{no_verdict, print};
 use kcov_vm::session::{Session, Task};
-use kcov_vm::target::{Kind, Target};
+use kcov_vm::target::{Kind, Target, Targets};
 use kcov_vm::{ids, parallel};
 use library::Library;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::{fs, thread};
 
-/// How many targets are tried at once.
+/// The number of targets that are tried at the same time.
 const TARGETS: usize = 2;
 
 /// An altered kernel or suite to judge.
@@ -69,7 +69,7 @@ pub fn run(
     let targets = all.keys().map(|name| session.targets.named(name));
     let targets = targets.collect::<Result<Vec<_>>>()?;
     let mut results = Vec::new();
-    // The last link of a kernel takes one processor, so another kernel is built meanwhile.
+    // Linking a kernel keeps only one processor busy, so another target is tried at the same time.
     parallel::run(
         &targets,
         TARGETS,
@@ -92,17 +92,17 @@ pub fn run(
 }
 
 /// Returns the alterations that the words and checks select. A word is a target or a part of a
-/// name. Without a target, they are those of the targets that are `usual`.
+/// name.
 pub fn select(
     all: Vec<Alteration>,
     options: &MutantsOptions,
-    usual: impl Fn(&str) -> bool,
+    known: &Targets,
 ) -> Result<Vec<Alteration>> {
     let is_target = |word: &str| all.iter().any(|one| one.on == word);
     let (targets, words): (Vec<&String>, Vec<&String>) =
         options.names.iter().partition(|word| is_target(word));
     let of_target = |one: &&Alteration| match targets.as_slice() {
-        [] => usual(&one.on),
+        [] => is_usual(one, known),
         targets => targets.iter().any(|name| **name == one.on),
     };
     let there: Vec<&Alteration> = all.iter().filter(of_target).collect();
@@ -128,6 +128,13 @@ pub fn select(
         }
     }
     Ok(chosen)
+}
+
+/// Whether an alteration is tried without its target being named. NetBSD's need the user's tree. The
+/// kernels of other architectures than x86 take long to build.
+fn is_usual(one: &Alteration, known: &Targets) -> bool {
+    let is_x86_linux = |target: &Target| target.kind != Kind::Netbsd && target.arch.is_x86();
+    known.named(&one.on).is_ok_and(is_x86_linux)
 }
 
 impl Run<'_> {
@@ -191,10 +198,7 @@ impl Run<'_> {
                 };
                 match built {
                     Ok(kernel) => {
-                        let directory = self
-                            .directory
-                            .join(&judge.target.name)
-                            .join(format!("kernel-{number}"));
+                        let directory = judge.directory.join(format!("kernel-{number}"));
                         let kernel = keep(bench, &kernel, &directory)?;
                         send(Job { alteration, kernel, suite: judge.suite.clone() });
                     }
@@ -205,7 +209,7 @@ impl Run<'_> {
         })
     }
 
-    /// Prepares the target with its unaltered kernel and suite. The bench has built the former.
+    /// Prepares the target with its unaltered kernel and suite. Uses the bench's kernel if there is one.
     fn judge<'t>(
         &'t self,
         target: &'t Target,

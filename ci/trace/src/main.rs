@@ -1,8 +1,7 @@
 //! `kcov-trace`: lists the kernel code that a command executes. See `README.md`.
 //!
 //! `record` collects, `coverage` holds and stores the data, `kernel` identifies kernels, `symbols`
-//! finds names and lines, `modules` lists loaded modules, `report` prints and writes, and `man` makes
-//! the manual page.
+//! finds names and lines, `modules` lists loaded modules, and `report` prints and writes.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("kcov-trace sets the traced threads' registers and supports only Linux on x86_64");
@@ -10,7 +9,6 @@ compile_error!("kcov-trace sets the traced threads' registers and supports only 
 mod coverage;
 mod error;
 mod kernel;
-mod man;
 mod modules;
 mod record;
 mod report;
@@ -73,7 +71,7 @@ struct Options {
     /// Kill the command then, but keep the collected data
     #[arg(long, value_name = "SECONDS")]
     limit: Option<u32>,
-    /// Print the manual page, in mdoc(7)
+    /// Print the manual page, in man(7)
     #[arg(long, hide = true)]
     man: bool,
     /// The command and its arguments
@@ -85,7 +83,8 @@ struct Options {
 fn run() -> Result<u8, Error> {
     let options = Options::parse();
     if options.man {
-        print!("{}", man::page(&Options::command()));
+        let page = clap_mangen::Man::new(Options::command()).date("2026-11-28");
+        page.render(&mut io::stdout()).map_err(Error::of("print the manual page"))?;
         return Ok(0);
     }
     let mut ended = Ended::ByItself(0);

@@ -55,9 +55,10 @@ fn leaves_the_section(task: &Map, soft: &Map) {
         assert!(wait_for(LONG, hub), "the hub driver's section ends");
         within
     };
-    // On a busy host the softirq may interrupt this thread instead, so once is not enough.
+    // On a busy host, the softirq may interrupt this thread instead of the worker. Four tries make it
+    // unlikely that this happens every time.
     for _ in 0..4 {
-        // Repeats with a longer read if the read was already over.
+        // If the read ended before the softirq came, try a longer one.
         let within = [64, 256, 1024].into_iter().any(interrupts);
         assert!(within, "the worker was never at work when the interrupt came");
     }

@@ -217,8 +217,8 @@ impl Fuzz {
         Campaign::new(&self, place, decode)?.run(seeds, stages, |_| None)
     }
 
-    /// Fuzzes programs of at most about `most` calls, from random ones and from those in the corpus
-    /// directory. These may be text: see [`Calls::parse`].
+    /// Fuzzes programs of about `most` calls at most. It starts from random programs and from those in
+    /// the corpus directory, which may be text: see [`Calls::parse`].
     ///
     /// # Errors
     ///

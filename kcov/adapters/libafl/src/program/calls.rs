@@ -39,13 +39,14 @@ impl Resource {
 pub enum Param {
     /// Any number.
     Number,
-    /// Mostly one of these numbers. Like any parameter of a number, it also gets others: of mutation, of
-    /// the kernel's comparisons, and of files.
+    /// Mostly one of these numbers. Mutation, the kernel's comparisons and files can give it any other
+    /// number, too.
     OneOf(&'static [u64]),
-    /// Some of these bits.
+    /// Mostly some of these bits, and any other number in the same cases.
     Flags(&'static [u64]),
-    /// At most this many bytes. The call gets the address, aligned to 8, of memory with room for
-    /// all of them and one more, zeroed after those of the program, and may write to it.
+    /// At most this many bytes. The call gets the address of memory for this many bytes and at least
+    /// one more, aligned to 8. The program's bytes come first; the rest is zero. The call may write to
+    /// this memory.
     Bytes(usize),
     /// The number of bytes of the last [`Bytes`](Param::Bytes) before it.
     Length,
@@ -134,8 +135,10 @@ impl Calls {
         Calls::default()
     }
 
-    /// Describes a call. `run` makes it with an argument for each of `params`, and returns its
-    /// result, negative if it failed. It must be sound for every number: programs come from files.
+    /// Describes a call. `run` makes the call with one argument for each of `params`. It returns the
+    /// call's result, which is negative if the call failed.
+    ///
+    /// `run` must be sound for all values of numeric arguments, because a program may come from a file.
     #[must_use]
     pub fn call(
         self,

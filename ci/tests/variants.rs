@@ -1,8 +1,7 @@
-//! Features of some kernels of the matrix: source lines, the proposed interfaces of
-//! ci/data/patches, and what other kernels lack.
+//! Tests on kernels that differ from `linux-uml`: with source lines, with the proposed interfaces of
+//! ci/data/patches, without comparisons, and without kcov.
 //!
-//! Needs the feature `matrix-tests` and builds the kernels of `linux-uml-dwarf`, `linux-uml-ext`,
-//! `linux-uml-uniq`, `linux-uml-nocmp` and `linux-uml-nokcov` if the cache lacks them.
+//! They need the feature `variant-tests`. Kernels that the cache lacks are built first.
 
 mod common;
 
