@@ -130,11 +130,12 @@ pub fn select(
     Ok(chosen)
 }
 
-/// Whether an alteration is tried without its target being named. NetBSD's need the user's tree. The
-/// kernels of other architectures than x86 take long to build.
+/// Whether an alteration is tried without its target being named: those of released kernels for x86.
+/// NetBSD's need the user's tree, and some proposals a compiler that the runner does not install.
 fn is_usual(one: &Alteration, known: &Targets) -> bool {
-    let is_x86_linux = |target: &Target| target.kind != Kind::Netbsd && target.arch.is_x86();
-    known.named(&one.on).is_ok_and(is_x86_linux)
+    known.named(&one.on).is_ok_and(|target| {
+        target.kind != Kind::Netbsd && target.arch.is_x86() && target.patches.is_empty()
+    })
 }
 
 impl Run<'_> {

@@ -126,9 +126,11 @@ fn every_check_has_an_alteration() {
         kcov_conformance::checks::all().map(|check| check.id.to_owned()).collect();
     let (all, known) = (all(), known());
     let linux = || all.iter().filter(|one| one.on != "netbsd");
-    // The command without words has to try one for each check.
-    let usual = linux().filter(|one| is_usual(one, &known));
-    let red: BTreeSet<&String> = usual.flat_map(|one| &one.red).collect();
+    // The command without words has to try one for each check, except those of proposals.
+    let is_tried =
+        |one: &Alteration, id: &String| is_usual(one, &known) || id.contains("proposed.");
+    let red: BTreeSet<&String> =
+        linux().flat_map(|one| one.red.iter().filter(|id| is_tried(one, id))).collect();
     let named = linux().flat_map(|one| one.red.iter().chain(&one.ends));
     let unknown: Vec<_> = named.filter(|id| !checks.contains(*id)).collect();
     assert!(unknown.is_empty(), "no such checks: {unknown:?}");
