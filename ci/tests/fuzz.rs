@@ -104,6 +104,17 @@ fn a_blocked_task_is_reported_with_its_stack() {
     assert!(report.contains(" seconds.\n") && report.contains("\nCall Trace:\n"), "{report}");
 }
 
+/// Only the runner notices it. The kernel has no detector that tells it from a busy host.
+#[test]
+fn an_endless_loop_is_reported_with_its_function() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = ["--deaths", "1", "--guests", "1"];
+    let outcome = fuzz(directory.path(), &options, &["fuzz", "SOFTLOCKUP"]);
+    let (name, stdout) = group(directory.path(), &outcome);
+    assert_eq!(name, "soft-lockup-in-lkdtm_SOFTLOCKUP", "{stdout}");
+    assert!(stdout.contains("dies again"), "{stdout}");
+}
+
 #[test]
 fn an_interrupt_ends_like_the_time_limit() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -3,24 +3,25 @@
 use super::memory;
 use crate::carry::Access;
 use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
-use crate::guest::{Listener, Stream};
+use crate::guest::{Listener, Stream, lockup_report};
 use crate::image;
 use crate::lines::Lines;
 use crate::session::{Ready, Session, Task};
-use crate::target::Target;
+use crate::target::{Kind, Target};
 use kcov_vm_guest::fuzz::slot::Ran;
 use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, RESTING, SECONDS, SEED};
 use kcov_vm_guest::protocol::Exit;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time that a guest may be without a word from the fuzzer: that of its processor, and the time
-/// in which it does not wait for one.
-const SILENT: Duration = Duration::from_secs(30);
+/// The processor time that a guest may use without a word from the fuzzer, which speaks each second.
+const SILENT: Duration = Duration::from_secs(15);
+/// The time that it may be without a word while it does not wait for a processor.
+const IDLE: Duration = Duration::from_secs(30);
 /// The time for the fuzzer's own end.
 const GRACE: Duration = Duration::from_secs(120);
 /// The limit of a replay.
@@ -103,13 +104,14 @@ impl Guests<'_> {
                 task.carried.file(Path::new(&path), Access::root(0o644), content);
             }
         }
-        let ready = self.ready.beside(logs.clone(), limit, SILENT)?;
+        let ready = self.ready.beside(logs.clone(), limit, SILENT, IDLE)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
             // Any other deleted file is far smaller.
             least: u64::from(self.target.memory) << 19,
             memory: None,
+            uml: (self.target.kind == Kind::Uml).then(|| self.ready.vmlinux()),
             console: Vec::new(),
             lines: Lines::default(),
             errors: Vec::new(),
@@ -159,6 +161,8 @@ struct Listen<'a> {
     /// The least size of its memory, in bytes.
     least: u64,
     memory: Option<File>,
+    /// The kernel's file with symbols, if the kernel is the guest's process.
+    uml: Option<PathBuf>,
     console: Vec<String>,
     /// Those of standard output.
     lines: Lines,
@@ -184,6 +188,11 @@ impl Listener for Listen<'_> {
 
     fn console(&mut self, line: &str) {
         self.console.push(line.to_owned());
+    }
+
+    fn silent(&mut self, most: Duration) {
+        let report = |vmlinux| lockup_report(self.process, vmlinux, most.as_secs());
+        self.console.extend(self.uml.as_deref().map(report).unwrap_or_default());
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {

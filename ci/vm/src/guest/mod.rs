@@ -2,6 +2,7 @@
 
 mod channel;
 mod kvm;
+mod lockup;
 mod machine;
 mod memory;
 mod process;
@@ -10,6 +11,7 @@ mod seccomp;
 mod watch;
 
 pub use kvm::probe as probe_kvm;
+pub use lockup::report as lockup_report;
 pub use machine::Machine;
 pub use memory::place as memory_place;
 pub use seccomp::refusal as seccomp_refusal;
@@ -116,6 +118,9 @@ pub trait Listener {
     fn terminal(&mut self, _bytes: &[u8]) {}
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
+    /// The guest uses its processor, but has written nothing for as long as it may. The runner ends it
+    /// afterwards.
+    fn silent(&mut self, _most: Duration) {}
 }
 
 impl Listener for () {}

@@ -64,7 +64,9 @@ pub fn run(
         let now = Instant::now();
         if now >= looked + LOOK {
             looked = now;
-            watch.used(guest.processor_time(), || guest.waited(), now);
+            if let Some(most) = watch.used(guest.processor_time(), || guest.waited(), now) {
+                listener.silent(most);
+            }
         }
         match gone {
             Some(since) if now >= since + DRAIN => break,

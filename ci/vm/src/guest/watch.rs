@@ -119,14 +119,26 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes the processor time that the guest has used. `waited` returns how long it has waited for
-    /// a processor.
-    pub fn used(&mut self, processor: Duration, waited: impl FnOnce() -> Duration, now: Instant) {
+    /// a processor. Returns the limit if the guest used more without output, once.
+    pub fn used(
+        &mut self,
+        processor: Duration,
+        waited: impl FnOnce() -> Duration,
+        now: Instant,
+    ) -> Option<Duration> {
         self.processor = processor;
         let silence = processor.saturating_sub(self.heard);
-        if self.limits.silent.is_some_and(|most| silence > most) {
+        let broken = self.limits.silent.filter(|most| silence > *most && !self.is_silent);
+        if broken.is_some() {
             self.is_silent = true;
             self.hurry(now);
         }
+        self.look(waited, now);
+        broken
+    }
+
+    /// Judges whether the guest is blocked.
+    fn look(&mut self, waited: impl FnOnce() -> Duration, now: Instant) {
         let Some(most) = self.limits.idle else { return };
         if now.saturating_duration_since(self.spoke) > QUIET {
             let waited = waited();

@@ -97,13 +97,20 @@ impl<'a> Ready<'a> {
         self.limits.program = program;
     }
 
-    /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it is silent
-    /// for this time. It has another log directory, and the guest's memory is a file.
-    pub fn beside(&self, logs: PathBuf, program: Duration, silent: Duration) -> Result<Ready<'a>> {
+    /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it writes
+    /// nothing while it uses or could use a processor for these times. It has another log directory,
+    /// and the guest's memory is a file.
+    pub fn beside(
+        &self,
+        logs: PathBuf,
+        program: Duration,
+        silent: Duration,
+        idle: Duration,
+    ) -> Result<Ready<'a>> {
         let mut other = self.clone();
         other.machine.words = FUZZED;
-        let (boot, silent) = (self.limits.boot, Some(silent));
-        other.limits = Limits { boot, program, silent, idle: silent, ends_at_complaint: true };
+        let (boot, silent, idle) = (self.limits.boot, Some(silent), Some(idle));
+        other.limits = Limits { boot, program, silent, idle, ends_at_complaint: true };
         if other.machine.memory.is_none() {
             let (place, _) = guest::memory_place(other.machine.target.memory, &logs)?;
             other.machine.memory = Some(place);
