@@ -62,10 +62,11 @@ fn functions(vmlinux: &Path) -> Option<Vec<Function>> {
     Some(all)
 }
 
+/// The first byte does not count: on a report's stack that is a pointer to a function.
 fn place(functions: &[Function], address: u64) -> Option<Place> {
     let number = functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
     let (start, size, _) = functions[number];
-    (address - start < size).then_some((number, address - start))
+    (1..size).contains(&(address - start)).then_some((number, address - start))
 }
 
 /// The frames of functions that more than half of the looks found, the innermost first. Of equal
@@ -85,7 +86,6 @@ fn usual(stacks: Vec<Vec<Place>>) -> Vec<Place> {
 }
 
 /// The program counter and the return addresses at each look that did not find an interrupt.
-#[cfg(target_arch = "x86_64")]
 fn stacks(process: u32) -> Option<Vec<Vec<u64>>> {
     let pid = Pid::from_raw(process.try_into().ok()?);
     let memory = File::open(format!("/proc/{process}/mem")).ok()?;
@@ -107,9 +107,8 @@ fn stacks(process: u32) -> Option<Vec<Vec<u64>>> {
             WaitStatus::PtraceEvent(..) => None,
             _ => return None,
         };
-        let registers = ptrace::getregs(pid).ok()?;
-        let mut stack = vec![registers.rip];
-        let mut frame = registers.rbp;
+        let [counter, pointer, mut frame] = registers(pid)?;
+        let mut stack = vec![counter];
         while let (Some(next), Some(caller)) = (word(frame), word(frame.wrapping_add(8))) {
             stack.push(caller);
             frame = next;
@@ -117,7 +116,7 @@ fn stacks(process: u32) -> Option<Vec<Vec<u64>>> {
                 break;
             }
         }
-        stacks.push((registers.rsp, stack));
+        stacks.push((pointer, stack));
         if stacks.len() == LOOKS {
             // Otherwise its next stop would look like its end.
             ptrace::detach(pid, signal).ok()?;
@@ -132,8 +131,16 @@ fn stacks(process: u32) -> Option<Vec<Vec<u64>>> {
     Some(usual.map(|(_, stack)| stack).collect())
 }
 
+/// The program counter, the stack pointer and the frame pointer.
+#[cfg(target_arch = "x86_64")]
+fn registers(pid: Pid) -> Option<[u64; 3]> {
+    let registers = ptrace::getregs(pid).ok()?;
+    Some([registers.rip, registers.rsp, registers.rbp])
+}
+
+/// No other host boots User-Mode Linux.
 #[cfg(not(target_arch = "x86_64"))]
-fn stacks(_: u32) -> Option<Vec<Vec<u64>>> {
+fn registers(_: Pid) -> Option<[u64; 3]> {
     None
 }
 
@@ -159,7 +166,7 @@ mod tests {
     fn addresses_are_in_functions() {
         let functions = [(0x100, 0x10, "a".to_owned()), (0x200, 0x20, "b".to_owned())];
         let of = |address| place(&functions, address);
-        assert_eq!((of(0xff), of(0x100), of(0x110)), (None, Some((0, 0)), None));
+        assert_eq!((of(0xff), of(0x100), of(0x10f), of(0x110)), (None, None, Some((0, 0xf)), None));
         assert_eq!((of(0x21f), of(0x220)), (Some((1, 0x1f)), None));
     }
 }
