@@ -12,9 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The time limit of a check on User-Mode Linux. Many alterations leave checks waiting forever. On
-/// the unaltered kernel, the slowest check that waits takes three seconds.
+/// The least time limit of a check on User-Mode Linux, because many alterations leave checks waiting
+/// forever. On a host with nothing else to do, no check takes a third of it.
 const CHECK: Duration = Duration::from_secs(10);
+
+/// The time limit of a check on the unaltered kernel, which may be slow if the host is busy.
+const UNALTERED: Duration = Duration::from_secs(120);
 
 /// A guest hangs if each of its processors uses this time without output.
 const SILENT: Duration = Duration::from_secs(60);
@@ -37,22 +40,32 @@ pub struct Judge<'a> {
     /// The checks, in the order in which they run.
     order: Vec<String>,
     limits: Limits,
+    /// The time limit of a check.
+    check: Duration,
 }
 
 /// The results of a guest.
 struct Heard {
     checks: Vec<Check>,
+    /// The longest time between two outputs.
+    slowest: Duration,
     /// Why the guest ended early or badly.
     ended: Option<String>,
 }
 
 #[derive(Default)]
-struct Ear(Reader);
+struct Ear {
+    reader: Reader,
+    last: Option<Instant>,
+    slowest: Duration,
+}
 
 impl Listener for Ear {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         if stream == Stream::Out {
-            self.0.feed(bytes);
+            self.reader.feed(bytes);
+            let last = self.last.replace(Instant::now());
+            self.slowest = self.slowest.max(last.map_or(Duration::ZERO, |last| last.elapsed()));
         }
     }
 }
@@ -68,12 +81,21 @@ impl<'a> Judge<'a> {
         directory: PathBuf,
         checks: &[String],
     ) -> Result<Self> {
-        let suite = task(session, target, suite)?;
+        let unaltered = task(session, target, suite, UNALTERED)?;
         let ready = session.prepare_with(target, Kernel::given(&kernel, "--build")?)?;
         let program = session.program_limit(target);
         let limits = Limits { boot: target.boot_limit(), program, ..Limits::default() };
-        let order = Vec::new();
-        let mut judge = Self { session, target, directory, ready, kernel, suite, order, limits };
+        let mut judge = Self {
+            session,
+            target,
+            directory,
+            ready,
+            kernel,
+            suite: unaltered,
+            order: Vec::new(),
+            limits,
+            check: UNALTERED,
+        };
         let started = Instant::now();
         let heard = judge.hear(&judge.kernel, &judge.suite, checks, program, 0)?;
         let bad = heard.checks.iter().filter(|check| check.outcome != Outcome::Pass);
@@ -84,6 +106,8 @@ impl<'a> Judge<'a> {
                 format!("{}: the unaltered kernel fails or skips checks: {why}", target.name);
             return Err(Error::unavailable(Phase::Verdict, message));
         }
+        judge.check = CHECK.max(heard.slowest * 3);
+        judge.suite = judge.task(suite)?;
         judge.order = heard.checks.into_iter().map(|check| check.id).collect();
         // Long enough for a busy host; several processors may wait busily for each other.
         judge.limits.program = program.min(started.elapsed() * 3 + Duration::from_secs(30));
@@ -93,7 +117,7 @@ impl<'a> Judge<'a> {
 
     /// Returns the task that runs this build of the suite.
     pub fn task(&self, file: &Path) -> Result<Task> {
-        task(self.session, self.target, file)
+        task(self.session, self.target, file, self.check)
     }
 
     /// Runs the checks of an alteration. Returns how it differs from its description.
@@ -111,7 +135,7 @@ impl<'a> Judge<'a> {
             if left.is_empty() {
                 break;
             }
-            let limit = self.limits.program + CHECK * left.len() as u32;
+            let limit = self.limits.program + self.check * left.len() as u32;
             let heard = self.hear(kernel, suite, &left, limit, worker)?;
             let green = heard.checks.iter().filter(|check| !check.outcome.is_red());
             wrong.extend(green.map(|check| format!("{} is green", check.id)));
@@ -166,25 +190,26 @@ impl<'a> Judge<'a> {
         task.arguments.extend(checks.iter().map(Into::into));
         let mut ear = Ear::default();
         let finished = self.session.run(&ready, task, &mut ear);
-        let checks = ear.0.progress().0.to_vec();
+        let Ear { reader, slowest, .. } = ear;
+        let checks = reader.progress().0.to_vec();
         let ended = match finished {
-            Ok(finished) => ear.0.finish(finished.ended()?).err(),
+            Ok(finished) => reader.finish(finished.ended()?).err(),
             Err(Error::Unavailable(failure)) => match failure.phase {
                 Phase::Boot | Phase::Program | Phase::End => Some(failure.message),
                 _ => return Err(failure.into()),
             },
             Err(error) => return Err(error),
         };
-        Ok(Heard { checks, ended })
+        Ok(Heard { checks, slowest, ended })
     }
 }
 
 /// The altered kernel may lack a feature that the target declares; the checks run anyway.
-fn task(session: &Session, target: &Target, file: &Path) -> Result<Task> {
+fn task(session: &Session, target: &Target, file: &Path, check: Duration) -> Result<Task> {
     let mut arguments = suite_arguments(target, &[], target.calls.is_some());
     arguments.push("--unproved".into());
     if target.kind == Kind::Uml {
-        arguments.push(format!("--time-limit={}", CHECK.as_secs()).into());
+        arguments.push(format!("--time-limit={}", check.as_secs()).into());
     }
     let task = session.task(target, file, arguments, Vec::new());
     task.map_err(|why| Error::unavailable(Phase::Image, why))
