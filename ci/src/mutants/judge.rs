@@ -77,25 +77,17 @@ impl<'a> Judge<'a> {
         session: &'a Session,
         target: &'a Target,
         kernel: PathBuf,
-        suite: &Path,
+        file: &Path,
         directory: PathBuf,
         checks: &[String],
     ) -> Result<Self> {
-        let unaltered = task(session, target, suite, UNALTERED)?;
+        let suite = task(session, target, file, UNALTERED)?;
         let ready = session.prepare_with(target, Kernel::given(&kernel, "--build")?)?;
         let program = session.program_limit(target);
         let limits = Limits { boot: target.boot_limit(), program, ..Limits::default() };
-        let mut judge = Self {
-            session,
-            target,
-            directory,
-            ready,
-            kernel,
-            suite: unaltered,
-            order: Vec::new(),
-            limits,
-            check: UNALTERED,
-        };
+        let (order, check) = (Vec::new(), UNALTERED);
+        let mut judge =
+            Self { session, target, directory, ready, kernel, suite, order, limits, check };
         let started = Instant::now();
         let heard = judge.hear(&judge.kernel, &judge.suite, checks, program, 0)?;
         let bad = heard.checks.iter().filter(|check| check.outcome != Outcome::Pass);
@@ -107,7 +99,7 @@ impl<'a> Judge<'a> {
             return Err(Error::unavailable(Phase::Verdict, message));
         }
         judge.check = CHECK.max(heard.slowest * 3);
-        judge.suite = judge.task(suite)?;
+        judge.suite = judge.task(file)?;
         judge.order = heard.checks.into_iter().map(|check| check.id).collect();
         // Long enough for a busy host; several processors may wait busily for each other.
         judge.limits.program = program.min(started.elapsed() * 3 + Duration::from_secs(30));

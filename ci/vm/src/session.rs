@@ -3,7 +3,7 @@
 mod calls;
 mod guest;
 
-pub use guest::{Ready, STDIN, Task};
+pub use guest::{Ready, SILENT, STDIN, Task};
 
 use crate::arch::Arch;
 use crate::cache::Cache;

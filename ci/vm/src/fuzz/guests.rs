@@ -6,7 +6,7 @@ use crate::error::{Error, OrUnavailable as _, Phase, Result, Unavailable};
 use crate::guest::{Listener, Stream, lockup_report};
 use crate::image;
 use crate::lines::Lines;
-use crate::session::{Ready, Session, Task};
+use crate::session::{Ready, SILENT, Session, Task};
 use crate::target::{Kind, Target};
 use kcov_vm_guest::fuzz::slot::Ran;
 use kcov_vm_guest::fuzz::{CORPUS, Line, MARK, REPLAY, RESTING, SECONDS, SEED};
@@ -18,10 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The processor time that a guest may use without a word from the fuzzer, which speaks each second.
-const SILENT: Duration = Duration::from_secs(15);
-/// The time that it may be without a word while it does not wait for a processor.
-const IDLE: Duration = Duration::from_secs(30);
 /// The time for the fuzzer's own end.
 const GRACE: Duration = Duration::from_secs(120);
 /// The limit of a replay.
@@ -104,7 +100,7 @@ impl Guests<'_> {
                 task.carried.file(Path::new(&path), Access::root(0o644), content);
             }
         }
-        let ready = self.ready.beside(logs.clone(), limit, SILENT, IDLE)?;
+        let ready = self.ready.beside(logs.clone(), limit)?;
         let log = File::create(logs.join("program.log")).or_unavailable(Phase::Image, "a log")?;
         let mut listen = Listen {
             process: 0,
@@ -190,8 +186,8 @@ impl Listener for Listen<'_> {
         self.console.push(line.to_owned());
     }
 
-    fn silent(&mut self, most: Duration) {
-        let report = |vmlinux| lockup_report(self.process, vmlinux, most.as_secs());
+    fn silent(&mut self) {
+        let report = |vmlinux| lockup_report(self.process, vmlinux, SILENT.as_secs());
         self.console.extend(self.uml.as_deref().map(report).unwrap_or_default());
     }
 

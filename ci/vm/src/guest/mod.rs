@@ -118,9 +118,8 @@ pub trait Listener {
     fn terminal(&mut self, _bytes: &[u8]) {}
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
-    /// The guest uses its processor, but has written nothing for as long as it may. The runner ends it
-    /// afterwards.
-    fn silent(&mut self, _most: Duration) {}
+    /// The runner is about to end the guest, which uses its processor but writes nothing.
+    fn silent(&mut self) {}
 }
 
 impl Listener for () {}

@@ -64,9 +64,7 @@ pub fn run(
         let now = Instant::now();
         if now >= looked + LOOK {
             looked = now;
-            if let Some(most) = watch.used(guest.processor_time(), || guest.waited(), now) {
-                listener.silent(most);
-            }
+            watch.used(guest.processor_time(), || guest.waited(), now);
         }
         match gone {
             Some(since) if now >= since + DRAIN => break,
@@ -119,6 +117,9 @@ pub fn run(
     }
     console.end(|line| watch.console(&String::from_utf8_lossy(line), Instant::now()));
     watch.used(guest.processor_time(), || guest.waited(), Instant::now());
+    if watch.is_silent() {
+        listener.silent();
+    }
     let ending = guest.end();
     watch.finish(ending).map_err(|failure| match failure.phase {
         // The host side's messages matter only until the guest reports.

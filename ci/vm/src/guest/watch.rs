@@ -118,27 +118,20 @@ impl<'a> Watch<'a> {
         self.booted.is_some()
     }
 
+    /// Whether the guest uses its processor, but has written nothing for as long as it may.
+    pub fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     /// Takes the processor time that the guest has used. `waited` returns how long it has waited for
-    /// a processor. Returns the limit if the guest used more without output, once.
-    pub fn used(
-        &mut self,
-        processor: Duration,
-        waited: impl FnOnce() -> Duration,
-        now: Instant,
-    ) -> Option<Duration> {
+    /// a processor.
+    pub fn used(&mut self, processor: Duration, waited: impl FnOnce() -> Duration, now: Instant) {
         self.processor = processor;
         let silence = processor.saturating_sub(self.heard);
-        let broken = self.limits.silent.filter(|most| silence > *most && !self.is_silent);
-        if broken.is_some() {
+        if self.limits.silent.is_some_and(|most| silence > most) {
             self.is_silent = true;
             self.hurry(now);
         }
-        self.look(waited, now);
-        broken
-    }
-
-    /// Judges whether the guest is blocked.
-    fn look(&mut self, waited: impl FnOnce() -> Duration, now: Instant) {
         let Some(most) = self.limits.idle else { return };
         if now.saturating_duration_since(self.spoke) > QUIET {
             let waited = waited();

@@ -25,6 +25,10 @@ pub const STDIN: &str = "/kcov-vm.stdin";
 /// oops, with which the input ends that runs, and report blocked tasks soon.
 const FUZZED: &str = "panic_on_taint=0x42a0 sysctl.kernel.hung_task_timeout_secs=15 \
                       sysctl.kernel.hung_task_check_interval_secs=5";
+/// The processor time that such a guest may use without a word. A fuzzer speaks each second.
+pub const SILENT: Duration = Duration::from_secs(15);
+/// The time that it may be without a word while it does not wait for a processor.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// A program to run in a guest.
 #[derive(Clone, Debug, Default)]
@@ -98,18 +102,11 @@ impl<'a> Ready<'a> {
     }
 
     /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it writes
-    /// nothing while it uses or could use a processor for these times. It has another log directory,
-    /// and the guest's memory is a file.
-    pub fn beside(
-        &self,
-        logs: PathBuf,
-        program: Duration,
-        silent: Duration,
-        idle: Duration,
-    ) -> Result<Ready<'a>> {
+    /// nothing. It has another log directory, and the guest's memory is a file.
+    pub fn beside(&self, logs: PathBuf, program: Duration) -> Result<Ready<'a>> {
         let mut other = self.clone();
         other.machine.words = FUZZED;
-        let (boot, silent, idle) = (self.limits.boot, Some(silent), Some(idle));
+        let (boot, silent, idle) = (self.limits.boot, Some(SILENT), Some(IDLE));
         other.limits = Limits { boot, program, silent, idle, ends_at_complaint: true };
         if other.machine.memory.is_none() {
             let (place, _) = guest::memory_place(other.machine.target.memory, &logs)?;
