@@ -12,11 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The least time limit of a check on User-Mode Linux, because many alterations leave checks waiting
-/// forever. On a host with nothing else to do, no check takes a third of it.
+/// The shortest time limit of a check on an altered User-Mode Linux. There is a limit because many
+/// alterations make checks wait forever.
 const CHECK: Duration = Duration::from_secs(10);
 
-/// The time limit of a check on the unaltered kernel, which may be slow if the host is busy.
+/// The time limit of a check on the unaltered kernel. It is long because the host may be busy.
 const UNALTERED: Duration = Duration::from_secs(120);
 
 /// A guest hangs if each of its processors uses this time without output.
@@ -40,14 +40,15 @@ pub struct Judge<'a> {
     /// The checks, in the order in which they run.
     order: Vec<String>,
     limits: Limits,
-    /// The time limit of a check.
+    /// The time limit of a check: three times what the slowest one took on the unaltered kernel, or
+    /// longer.
     check: Duration,
 }
 
 /// The results of a guest.
 struct Heard {
     checks: Vec<Check>,
-    /// The longest time between two outputs.
+    /// The longest time between two outputs, which is at least that of the slowest check.
     slowest: Duration,
     /// Why the guest ended early or badly.
     ended: Option<String>,

@@ -130,8 +130,9 @@ pub fn select(
     Ok(chosen)
 }
 
-/// Whether an alteration is tried without its target being named: those of released kernels for x86.
-/// NetBSD's need the user's tree, and some proposals a compiler that the runner does not install.
+/// Whether the command tries an alteration if the user names no target. It does so for released Linux
+/// kernels on x86. Kernels of other architectures take long to build, some proposals need a compiler
+/// that the runner does not install, and NetBSD needs the user's source tree.
 fn is_usual(one: &Alteration, known: &Targets) -> bool {
     known.named(&one.on).is_ok_and(|target| {
         target.kind != Kind::Netbsd && target.arch.is_x86() && target.patches.is_empty()

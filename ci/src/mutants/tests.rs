@@ -126,7 +126,7 @@ fn every_check_has_an_alteration() {
         kcov_conformance::checks::all().map(|check| check.id.to_owned()).collect();
     let (all, known) = (all(), known());
     let linux = || all.iter().filter(|one| one.on != "netbsd");
-    // The command without words has to try one for each check, except those of proposals.
+    // If the user names no target, the command still makes each check fail, except those of proposals.
     let is_tried =
         |one: &Alteration, id: &String| is_usual(one, &known) || id.contains("proposed.");
     let red: BTreeSet<&String> =

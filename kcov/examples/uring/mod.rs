@@ -1,5 +1,5 @@
-//! io_uring operations, of which two examples use some each, and errors for systems without it and
-//! architectures for which the crate does not compile.
+//! io_uring operations for two examples, each of which uses some. They fail on systems without
+//! io_uring, and on architectures for which the crate `io-uring` does not compile.
 #![allow(dead_code)]
 
 cfg_if::cfg_if! {

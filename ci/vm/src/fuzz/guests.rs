@@ -188,7 +188,7 @@ impl Listener for Listen<'_> {
 
     fn silent(&mut self) {
         let report = |vmlinux| lockup_report(self.process, vmlinux, SILENT.as_secs());
-        self.console.extend(self.uml.as_deref().map(report).unwrap_or_default());
+        self.console.extend(self.uml.as_deref().and_then(report).unwrap_or_default());
     }
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {

@@ -118,7 +118,7 @@ pub trait Listener {
     fn terminal(&mut self, _bytes: &[u8]) {}
     /// The kernel logged a line.
     fn console(&mut self, _line: &str) {}
-    /// The runner is about to end the guest, which uses its processor but writes nothing.
+    /// The guest has exceeded [`Limits::silent`]. The runner ends it next.
     fn silent(&mut self) {}
 }
 

@@ -117,7 +117,7 @@ pub fn run(
     }
     console.end(|line| watch.console(&String::from_utf8_lossy(line), Instant::now()));
     watch.used(guest.processor_time(), || guest.waited(), Instant::now());
-    if watch.is_silent() {
+    if watch.is_silent {
         listener.silent();
     }
     let ending = guest.end();

@@ -76,7 +76,8 @@ pub struct Watch<'a> {
     processor: Duration,
     /// The same at the last output.
     heard: Duration,
-    is_silent: bool,
+    /// Whether the guest has exceeded [`Limits::silent`].
+    pub is_silent: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -116,11 +117,6 @@ impl<'a> Watch<'a> {
     /// Whether init has reported.
     pub fn has_booted(&self) -> bool {
         self.booted.is_some()
-    }
-
-    /// Whether the guest uses its processor, but has written nothing for as long as it may.
-    pub fn is_silent(&self) -> bool {
-        self.is_silent
     }
 
     /// Takes the processor time that the guest has used. `waited` returns how long it has waited for

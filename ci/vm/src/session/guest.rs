@@ -25,9 +25,10 @@ pub const STDIN: &str = "/kcov-vm.stdin";
 /// oops, with which the input ends that runs, and report blocked tasks soon.
 const FUZZED: &str = "panic_on_taint=0x42a0 sysctl.kernel.hung_task_timeout_secs=15 \
                       sysctl.kernel.hung_task_check_interval_secs=5";
-/// The processor time that such a guest may use without a word. A fuzzer speaks each second.
+/// The processor time that a fuzzer's guest may use without output. A fuzzer reports progress every
+/// second.
 pub const SILENT: Duration = Duration::from_secs(15);
-/// The time that it may be without a word while it does not wait for a processor.
+/// The time that it may be without output. The time in which it waits for a processor does not count.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// A program to run in a guest.
@@ -101,8 +102,8 @@ impl<'a> Ready<'a> {
         self.limits.program = program;
     }
 
-    /// Returns a copy for a fuzzer: it ends at the first complaint of the kernel, or if it writes
-    /// nothing. It has another log directory, and the guest's memory is a file.
+    /// Returns a copy for a fuzzer. Its guest ends at the kernel's first complaint, or after [`SILENT`]
+    /// or `IDLE` without output. It has its own log directory, and its memory is a file.
     pub fn beside(&self, logs: PathBuf, program: Duration) -> Result<Ready<'a>> {
         let mut other = self.clone();
         other.machine.words = FUZZED;
