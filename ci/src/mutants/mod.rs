@@ -67,15 +67,17 @@ pub fn run(
         all.entry(&alteration.on).or_default().push(alteration);
     }
     let targets = all.keys().map(|name| session.targets.named(name));
-    let targets = targets.collect::<Result<Vec<_>>>()?;
+    let mut targets = targets.collect::<Result<Vec<_>>>()?;
+    // The last one begins.
+    targets.sort_by_key(|target| all[&*target.name].len());
+    // Races need all processors.
+    let (several, one): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.smp > 1);
     let mut results = Vec::new();
     // Linking a kernel keeps only one processor busy, so another target is tried at the same time.
-    parallel::run(
-        &targets,
-        TARGETS,
-        |target| run.target(target, &all[&*target.name]),
-        |index, result| results.push((targets[index], result)),
-    );
+    for (targets, at_once) in [(one, TARGETS), (several, 1)] {
+        let try_one = |target: &Target| run.target(target, &all[&*target.name]);
+        parallel::run(&targets, at_once, try_one, |at, result| results.push((targets[at], result)));
+    }
     let mut missing = STATUS_PASSED;
     for (target, result) in results {
         match result {
