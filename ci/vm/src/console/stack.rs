@@ -28,7 +28,9 @@ const HELPERS: &str = "\
     strnlen* strrchr strscpy strstr vfree* kref_* list_add* list_del* refcount_* alloc_pages* \
     alloc_frozen_pages* alloc_order_allowed inode_lock* lock_sock* pipe_lock* \
     rcu_preempt_sleep_check rcu_sleep_check arch_* check_copy_size check_object_size do_kmalloc* \
-    get_current instrument_* might_alloc prepare_alloc_pages rcu_read_* spin_lock* spin_unlock*";
+    get_current instrument_* might_alloc prepare_alloc_pages rcu_read_* spin_lock* spin_unlock* \
+    copy_overflow usercopy_abort folio_lock* folio_wait_* percpu_* synchronize_* rtnl_lock* \
+    rtnl_net_lock*";
 
 /// Functions from which a stack is about how the kernel was entered.
 const ENTRIES: &str = "\

@@ -52,11 +52,18 @@ fn explained(lines: &[String], vmlinux: &Path) -> (String, BTreeMap<String, Vec<
         }
         let source = last.map_or(String::new(), |(_, place)| format!(" {place}"));
         text += &format!("{line}{source}\n");
+        let inlined = without_helpers(inlined);
         if let Some(place) = place(line).filter(|_| !inlined.is_empty()) {
-            all.insert(place.to_owned(), inlined.iter().map(|(name, _)| name.clone()).collect());
+            all.insert(place.to_owned(), inlined);
         }
     }
     (text, all)
+}
+
+/// The inlined functions except for those of headers, which help whoever includes them.
+fn without_helpers(inlined: &[(String, String)]) -> Vec<String> {
+    let own = inlined.iter().filter(|(_, place)| !place.contains(".h:"));
+    own.map(|(name, _)| name.clone()).collect()
 }
 
 /// A place in a function: its name, the offset, and the function's size.
@@ -132,5 +139,8 @@ mod tests {
         assert!(text.starts_with(&format!("{line} ")) && text.contains("report.rs:"), "{text}");
         let (text, inlined) = explained(&lines, Path::new("/no such file"));
         assert_eq!((text, inlined.len()), (format!("{line}\nCode: 00\n"), 0));
+        let inlined = [("list_empty", "include/linux/list.h:381"), ("drain", "ipc/mqueue.c:9")];
+        let inlined = inlined.map(|(name, place)| (name.into(), place.into()));
+        assert_eq!(without_helpers(&inlined), ["drain"]);
     }
 }
