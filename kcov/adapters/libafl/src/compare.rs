@@ -4,13 +4,12 @@ use crate::CompareExecutor;
 use kcov::Trace;
 use kcov::mode::TraceCmp;
 use kcov_signal::{CmpFilter, Dictionary, Operands};
-use libafl::corpus::HasCurrentCorpusId;
 use libafl::inputs::{BytesInput, HasMutatorBytes};
 use libafl::mutators::Tokens;
 use libafl::observers::{CmpValues, CmpValuesMetadata};
-use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::stages::Stage;
 use libafl::state::{HasCurrentTestcase, HasExecutions};
-use libafl::{Error, HasMetadata, HasNamedMetadata};
+use libafl::{Error, HasMetadata};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -155,12 +154,4 @@ fn values(operands: Operands, parts: &[Cow<'_, [u8]>]) -> impl Iterator<Item = C
     })
 }
 
-impl<I, S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for ComparisonStage<I> {
-    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
-        RetryCountRestartHelper::no_retry(state, "kcov-comparisons")
-    }
-
-    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
-        RetryCountRestartHelper::clear_progress(state, "kcov-comparisons")
-    }
-}
+crate::no_restart!(ComparisonStage<I>, "kcov-comparisons");

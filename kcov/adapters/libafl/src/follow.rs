@@ -5,9 +5,9 @@ use crate::compare::{Search, places};
 use kcov::Pc;
 use kcov_signal::{CmpFilter, Operands, Replacement};
 use libafl::corpus::{CorpusId, HasCurrentCorpusId};
-use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::stages::Stage;
 use libafl::state::{HasCurrentTestcase, HasExecutions, HasRand};
-use libafl::{Error, Evaluator, HasNamedMetadata};
+use libafl::{Error, Evaluator};
 use libafl_bolts::rands::Rand;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -207,12 +207,4 @@ where
     }
 }
 
-impl<I, S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for FollowStage<I> {
-    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
-        RetryCountRestartHelper::no_retry(state, "kcov-follow")
-    }
-
-    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
-        RetryCountRestartHelper::clear_progress(state, "kcov-follow")
-    }
-}
+crate::no_restart!(FollowStage<I>, "kcov-follow");

@@ -12,6 +12,25 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
+/// Leaves the stage out for an input during which the fuzzer ended.
+macro_rules! no_restart {
+    ($stage:ident $(<$input:ident>)?, $name:literal) => {
+        impl<$($input,)? S> libafl::stages::Restartable<S> for $stage$(<$input>)?
+        where
+            S: libafl::HasNamedMetadata + libafl::corpus::HasCurrentCorpusId,
+        {
+            fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
+                libafl::stages::RetryCountRestartHelper::no_retry(state, $name)
+            }
+
+            fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
+                libafl::stages::RetryCountRestartHelper::clear_progress(state, $name)
+            }
+        }
+    };
+}
+pub(crate) use no_restart;
+
 mod background;
 mod compare;
 mod executor;

@@ -13,7 +13,7 @@ options:
   --seed N          seed of the random choices
   --seconds N       end after this time
   --executions N    end after this many executions
-  --replay FILE     run the input in this file once, instead of fuzzing
+  --replay FILE     run the input in this file twice, instead of fuzzing
   --no-comparisons  do not collect comparisons
   --no-background   do not trace background work as well as the thread
   --no-feedback     keep no input but the first ones";

@@ -55,10 +55,6 @@ pub(super) struct Campaign<'f, I> {
     sent: (usize, usize),
 }
 
-fn failed() -> Failed {
-    EagerOrFeedback::new(CrashFeedback::new(), TimeoutFeedback::new())
-}
-
 /// The recorded addresses of the kernel's text, if the system tells them.
 fn text() -> Ranges {
     KernelText::read().ok().and_then(|text| text.ranges().ok()).unwrap_or_default()
@@ -73,7 +69,8 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
     ) -> Result<Self, Error> {
         let novelty = || NoveltyFeedback::new(place.observer(), text());
         let wanted = if fuzz.feedback { novelty() } else { novelty().only_counting() };
-        let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed()), wanted);
+        let failed = EagerOrFeedback::new(CrashFeedback::new(), TimeoutFeedback::new());
+        let mut feedback = EagerAndFeedback::new(NotFeedback::new(failed), wanted);
         // A time limit passes by itself on a busy machine, so what hangs is neither kept nor reported.
         let crashed = CrashFeedback::new();
         let mut objective = EagerAndFeedback::new(crashed, novelty().named("crashes"));
@@ -115,7 +112,7 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
             replayed = host.replay()?.map(|inputs| decoded(&inputs)).or(replayed);
         }
         // Each guest has another order, so a deadly input does not hide the others from all of them.
-        shuffle(state.rand_mut(), &mut saved);
+        saved.sort_by_cached_key(|_| state.rand_mut().next());
         let engine = StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let manager = SimpleEventManager::new(NopMonitor::new());
         let sent = (0, 0);
@@ -204,7 +201,8 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
         }
     }
 
-    /// Runs inputs once each. Tells the host about the only one.
+    /// Runs each input twice, because the kernel may die of what the first run leaves. Tells the host
+    /// about the only input.
     fn replay(
         mut self,
         inputs: Vec<I>,
@@ -215,7 +213,7 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
             let smaller = smaller.iter().map(|input| input.to_bytes().map(Cow::into_owned));
             host.about(text(input), smaller.collect::<Result<Vec<_>, _>>()?)?;
         }
-        for input in &inputs {
+        for input in inputs.iter().flat_map(|input| [input, input]) {
             let Campaign { place, state, engine, manager, .. } = &mut self;
             place.run_target(engine, state, manager, input)?;
         }
@@ -260,12 +258,6 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
             pcs: reached.map().len(),
             crashes: self.state.solutions().count(),
         })
-    }
-}
-
-fn shuffle<T>(rand: &mut impl Rand, items: &mut [T]) {
-    for at in (1..items.len()).rev() {
-        items.swap(at, rand.between(0, at));
     }
 }
 

@@ -183,7 +183,7 @@ impl Fuzz {
         Fuzz { mutation: Some(mutation), ..self }
     }
 
-    /// Runs the input in this file once, instead of fuzzing. A program may be text.
+    /// Runs the input in this file twice, instead of fuzzing. A program may be text.
     pub fn replay(self, file: impl Into<PathBuf>) -> Fuzz {
         Fuzz { replay: Some(file.into()), ..self }
     }

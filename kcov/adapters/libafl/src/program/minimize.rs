@@ -8,9 +8,9 @@ use libafl::corpus::{Corpus, HasCurrentCorpusId};
 use libafl::executors::HasObservers;
 use libafl::observers::ObserversTuple;
 use libafl::schedulers::RemovableScheduler;
-use libafl::stages::{Restartable, RetryCountRestartHelper, Stage};
+use libafl::stages::Stage;
 use libafl::state::{HasCurrentTestcase, HasExecutions};
-use libafl::{Error, ExecutesInput, HasMetadata, HasNamedMetadata, HasScheduler};
+use libafl::{Error, ExecutesInput, HasMetadata, HasScheduler};
 use libafl_bolts::tuples::{Handle, Handled};
 
 /// A stage that removes the calls of each new program without which it still reaches the PCs
@@ -110,12 +110,4 @@ where
     }
 }
 
-impl<S: HasNamedMetadata + HasCurrentCorpusId> Restartable<S> for MinimizeStage {
-    fn should_restart(&mut self, state: &mut S) -> Result<bool, Error> {
-        RetryCountRestartHelper::no_retry(state, "kcov-minimize")
-    }
-
-    fn clear_progress(&mut self, state: &mut S) -> Result<(), Error> {
-        RetryCountRestartHelper::clear_progress(state, "kcov-minimize")
-    }
-}
+crate::no_restart!(MinimizeStage, "kcov-minimize");
