@@ -121,26 +121,19 @@ impl<F, C> Children<F, C> {
         };
         // A child that outlives its server must not report for a later one.
         *report = Report::new()?;
-        let child = |records, input: &[u8]| {
-            let Ok(input) = postcard::from_bytes(input) else { return };
-            let run = || harness(&input);
-            match records {
-                Records::Pcs => {
-                    if let Some(buffer) = buffer {
-                        record(buffer.enable(), report, run);
-                    }
-                }
-                Records::Comparisons => {
-                    if let Some(buffer) = buffer.take() {
-                        // Never dropped, not even while unwinding: the harness may have put
-                        // something else in the place of buffer or descriptor.
-                        let mut device = ManuallyDrop::new(buffer.into_device());
-                        record(device.enable(TraceCmp), report, run);
-                    }
-                }
+        let child = |records, input: &I| {
+            let run = || harness(input);
+            if let (Records::Pcs, Some(buffer)) = (records, &mut *buffer) {
+                record(buffer.enable(), report, run);
+            } else if let Some(buffer) = buffer.take() {
+                // Never dropped, not even while unwinding: the harness may have put something else in
+                // the place of buffer or descriptor.
+                let mut device = ManuallyDrop::new(buffer.into_device());
+                record(device.enable(TraceCmp), report, run);
             }
         };
-        *server = Some(Server::start(fork.clone(), child)?);
+        let decode = |bytes: &[u8]| postcard::from_bytes(bytes).ok();
+        *server = Some(Server::start(fork.clone(), decode, child)?);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use crate::fork::{Ended, Fork, Spawn, reap};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::Pid;
-use std::io::{self, BufReader, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -29,17 +29,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Forks the server. Each of its children runs `child` with the bytes of an input.
-    pub(crate) fn start(
+    /// Forks the server. Each of its children runs `child` with an input, which the server decodes.
+    pub(crate) fn start<I>(
         mut fork: Fork,
-        mut child: impl FnMut(Records, &[u8]),
+        decode: impl Fn(&[u8]) -> Option<I>,
+        mut child: impl FnMut(Records, &I),
     ) -> io::Result<Server> {
         let (here, there) = UnixStream::pair()?;
-        let (mut here, mut there) = (Some(high(here)?), Some(BufReader::new(high(there)?)));
+        let (mut here, mut there) = (Some(high(here)?), Some(high(there)?));
         let pid = fork.clone().process(|| {
             drop(here.take());
             // Whatever the error, the fuzzer sees the end of the stream.
-            let _ = serve(&mut fork, &mut there, &mut child);
+            let _ = serve(&mut fork, &mut there, decode, &mut child);
         })?;
         Ok(Server { pid, stream: here, request: Vec::new() })
     }
@@ -56,7 +57,7 @@ impl Server {
         request.clear();
         // A longer limit is centuries.
         request.extend(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).to_ne_bytes());
-        request.push(records as u8);
+        request.extend((records as u64).to_ne_bytes());
         request.extend((input.len() as u64).to_ne_bytes());
         request.extend(input);
         let mut reply = [0];
@@ -93,27 +94,28 @@ fn high(stream: UnixStream) -> io::Result<UnixStream> {
 }
 
 /// The server's loop: forks a child for each request, until the stream ends or a child cannot be run.
-/// Each child closes the stream first.
-fn serve(
+/// Each child closes the stream first. It does not allocate and free, because each page that it writes
+/// costs a page fault, which is recorded, too.
+fn serve<I>(
     fork: &mut Fork,
-    stream: &mut Option<BufReader<UnixStream>>,
-    child: &mut impl FnMut(Records, &[u8]),
+    stream: &mut Option<UnixStream>,
+    decode: impl Fn(&[u8]) -> Option<I>,
+    child: &mut impl FnMut(Records, &I),
 ) -> io::Result<()> {
-    let mut input = Vec::new();
+    let mut bytes = Vec::new();
     while let Some(requests) = stream {
-        let (mut limit, mut records, mut bytes) = ([0; 8], [0], [0; 8]);
-        requests.read_exact(&mut limit)?;
-        requests.read_exact(&mut records)?;
+        let mut words = [[0; 8]; 3];
+        requests.read_exact(words.as_flattened_mut())?;
+        let [limit, records, length] = words.map(u64::from_ne_bytes);
+        let records = if records == 0 { Records::Pcs } else { Records::Comparisons };
+        bytes.resize(usize::try_from(length).unwrap_or_default(), 0);
         requests.read_exact(&mut bytes)?;
-        let limit = Duration::from_nanos(u64::from_ne_bytes(limit));
-        let records = if records == [0] { Records::Pcs } else { Records::Comparisons };
-        input.resize(usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or_default(), 0);
-        requests.read_exact(&mut input)?;
-        let ended = fork.spawn(limit, || {
+        let input = decode(&bytes);
+        let ended = fork.spawn(Duration::from_nanos(limit), || {
             drop(stream.take());
-            child(records, &input);
+            input.iter().for_each(|input| child(records, input));
         });
-        let Some(replies) = stream.as_mut().map(BufReader::get_mut) else { break };
+        let Some(replies) = stream else { break };
         match ended {
             Ok(Ended::Exited) => replies.write_all(b"e")?,
             Ok(Ended::Signaled) => replies.write_all(b"s")?,
@@ -132,7 +134,8 @@ mod tests {
     #[test]
     fn servers_end_in_any_order() {
         // SAFETY: the servers allocate nothing but a request, which they never get.
-        let start = || Server::start(unsafe { Fork::new() }, |_, _| {}).expect("a server");
+        let start =
+            || Server::start(unsafe { Fork::new() }, |_| Some(()), |_, _| {}).expect("a server");
         let (first, second) = (start(), start());
         let (done, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
