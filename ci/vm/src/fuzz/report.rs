@@ -69,12 +69,13 @@ fn without_helpers(inlined: &[(String, String)]) -> Vec<String> {
 /// A place in a function: its name, the offset, and the function's size.
 type Offset<'a> = (&'a str, u64, u64);
 
-/// The place that a line of a report names, `f+0x1/0x2`. On a stack it is behind the call.
+/// The place that a line of a report names, `f+0x1/0x2`. On a stack, and where the lock validator,
+/// KASAN or its like names a caller, it is behind the call.
 fn offset(line: &str) -> Option<Offset<'_>> {
     let (name, rest) = place(line)?.split_once("+0x")?;
     let (offset, size) = rest.split_once("/0x")?;
     let number = |text| u64::from_str_radix(text, 16).ok();
-    let is_call = line.starts_with(' ');
+    let is_call = line.starts_with(' ') || line.contains(", at: ") || line.starts_with("BUG: K");
     Some((name, number(offset)?.saturating_sub(u64::from(is_call)), number(size)?))
 }
 
@@ -142,5 +143,9 @@ mod tests {
         let inlined = [("list_empty", "include/linux/list.h:381"), ("drain", "ipc/mqueue.c:9")];
         let inlined = inlined.map(|(name, place)| (name.into(), place.into()));
         assert_eq!(without_helpers(&inlined), ["drain"]);
+        let at = |line| offset(line).map(|(_, offset, _)| offset);
+        assert_eq!(at("BUG: KASAN: x in f+0x9/0x20"), Some(8));
+        assert_eq!(at("0a (&a){+.+.}-{3:3}, at: f+0x9/0x20"), Some(8));
+        assert_eq!(at("RIP: 0010:f+0x9/0x20"), Some(9));
     }
 }
