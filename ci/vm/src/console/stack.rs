@@ -30,7 +30,7 @@ const HELPERS: &str = "\
     rcu_preempt_sleep_check rcu_sleep_check arch_* check_copy_size check_object_size do_kmalloc* \
     get_current instrument_* might_alloc prepare_alloc_pages rcu_read_* spin_lock* spin_unlock* \
     copy_overflow usercopy_abort folio_lock* folio_wait_* percpu_* synchronize_* rtnl_lock* \
-    rtnl_net_lock*";
+    rtnl_net_lock* filemap_get_folio* filemap_lock_folio* pagecache_get_page* lock_page*";
 
 /// Functions from which a stack is about how the kernel was entered.
 const ENTRIES: &str = "\
