@@ -5,28 +5,27 @@ use super::{Complaint, TroubleKind, message};
 /// Functions that report, check or wait for their callers, and the hooks of sanitizers and kcov. `*`
 /// stands for any end. Leading underscores do not count.
 const HELPERS: &str = "\
-    asm_exc_* asm_sysvec_* bug_handler check_panic_on_warn die die_addr do_error_trap do_invalid_op \
-    do_trap* dump_backtrace* dump_stack* dump_trace* el1_* el1h_* end_report exc_* fortify_* \
-    handle_bug might_fault might_resched might_sleep oops_* page_fault_oops panic \
-    print_address_description* print_report printk* report_bug schedule_bug show_regs* \
-    show_stack* show_trace* stack_trace_save* vpanic vprintk* warn warn_printk* warn_slowpath* \
-    segv* sig_handler* hard_handler relay_signal asan_* check_region_inline kasan_* kcsan_* \
-    kfence_* msan_* sanitizer_* tsan_* ubsan_* write_comp_data kmsan_* \
-    check_chain_key check_noncircular check_prev_add check_prevs_add debug_check_* lock_acquire* \
-    lock_release* lockdep_* mark_lock* print_circular_bug* print_deadlock_bug print_usage_bug* \
-    validate_chain raw_*lock* raw_spin_* do_raw_* spin_bug spin_dump down_* mutex_lock* \
-    mutex_unlock* down up rt_mutex_* rwsem_down_* native_queued_spin_* queued_spin_* print_*_bug \
-    bit_wait* context_switch cond_resched* io_schedule* preempt_schedule* schedule* switch_to* \
-    wait_for_common* wait_for_completion* wait_on_bit* msleep* usleep_* out_of_line_wait_* \
-    do_nanosleep hrtimer_nanosleep apic_timer_interrupt csd_lock_* hrtimer_* irq_exit* nmi_* \
-    sysvec_* tick_* timer_interrupt timer_handler update_process_times watchdog_* rcu_check_* \
-    rcu_sched_clock_irq check_hung_* sched_show_task print_cpu_stall* copy_from_user* \
-    copy_to_user* copy_user_* copy_from_iter* copy_to_iter* do_slab_free free_large_kmalloc \
-    get_user_* kfree* kmalloc* kmem_cache_* krealloc* kvfree* kvmalloc* kzalloc* memchr* memcmp \
-    memcpy* memmove* memset* object_err put_user_* rep_movs* slab_* slub_* stpcpy strcasecmp \
-    strcat strchr strcmp strcpy strlcpy strlen strncasecmp strncmp strncpy strncpy_from_user \
-    strnlen* strrchr strscpy strstr vfree* kref_* list_add* list_del* refcount_* alloc_pages* \
-    alloc_frozen_pages* alloc_order_allowed inode_lock* lock_sock* pipe_lock* \
+    asm_exc_* asm_sysvec_* bug_handler check_panic_on_warn die die_addr do_error_trap \
+    do_invalid_op do_trap* dump_backtrace* dump_stack* dump_trace* el1_* el1h_* end_report exc_* \
+    fortify_* handle_bug might_fault might_resched might_sleep oops_* page_fault_oops panic \
+    print_address_description* print_report printk* report_bug show_regs* show_stack* show_trace* \
+    stack_trace_save* vpanic vprintk* warn warn_printk* warn_slowpath* segv* sig_handler* \
+    hard_handler relay_signal asan_* check_region_inline kasan_* kcsan_* kfence_* msan_* \
+    sanitizer_* tsan_* ubsan_* write_comp_data kmsan_* check_chain_key check_noncircular \
+    check_prev_add check_prevs_add debug_check_* lock_acquire* lock_release* lockdep_* mark_lock* \
+    print_circular_bug* print_deadlock_bug print_usage_bug* validate_chain raw_*lock* raw_spin_* \
+    do_raw_* spin_bug spin_dump down_* mutex_lock* mutex_unlock* down up rt_mutex_* rwsem_down_* \
+    native_queued_spin_* queued_spin_* print_*_bug bit_wait* context_switch cond_resched* \
+    io_schedule* preempt_schedule* schedule* switch_to* wait_for_common* wait_for_completion* \
+    wait_on_bit* msleep* usleep_* out_of_line_wait_* do_nanosleep apic_timer_interrupt csd_lock_* \
+    hrtimer_* irq_exit* nmi_* sysvec_* tick_* timer_interrupt timer_handler update_process_times \
+    watchdog_* rcu_check_* rcu_sched_clock_irq check_hung_* sched_show_task print_cpu_stall* \
+    copy_from_user* copy_to_user* copy_user_* copy_from_iter* copy_to_iter* do_slab_free \
+    free_large_kmalloc get_user_* kfree* kmalloc* kmem_cache_* krealloc* kvfree* kvmalloc* \
+    kzalloc* memchr* memcmp memcpy* memmove* memset* object_err put_user_* rep_movs* slab_* slub_* \
+    stpcpy strcasecmp strcat strchr strcmp strcpy strlcpy strlen strncasecmp strncmp strncpy \
+    strncpy_from_user strnlen* strrchr strscpy strstr vfree* kref_* list_add* list_del* refcount_* \
+    alloc_pages* alloc_frozen_pages* alloc_order_allowed inode_lock* lock_sock* pipe_lock* \
     rcu_preempt_sleep_check rcu_sleep_check arch_* check_copy_size check_object_size do_kmalloc* \
     get_current instrument_* might_alloc prepare_alloc_pages rcu_read_* spin_lock* spin_unlock* \
     copy_overflow usercopy_abort folio_lock* folio_wait_* percpu_* synchronize_* rtnl_lock* \

@@ -24,6 +24,7 @@ use libafl::state::{HasCorpus, HasExecutions, HasRand, HasSolutions, StdState};
 use libafl::{Error, Evaluator, Fuzzer, HasMetadata, HasNamedMetadata};
 use libafl_bolts::rands::{Rand, StdRand};
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, mem};
@@ -261,17 +262,12 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
     }
 }
 
-/// The files of a directory, except for hidden ones.
+/// The files of a directory, except for hidden ones, in the same order in each run.
 fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let name = path.file_name().map_or(&[][..], |name| name.as_encoded_bytes());
-        if path.is_file() && !name.starts_with(b".") {
-            files.push(path);
-        }
-    }
-    // The same order in each run.
+    let paths = fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut files = paths.collect::<Result<Vec<_>, _>>()?;
+    let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+    files.retain(|path| path.is_file() && !path.file_name().is_some_and(is_hidden));
     files.sort();
     Ok(files)
 }
