@@ -68,8 +68,9 @@ fn run(session: &Session, target: &Target, options: FuzzOptions) -> Result<u64> 
         |guests| guests as usize,
     );
     print(&format!(
-        "{}: guests {count}, inputs {} in {}\n",
+        "{}: {}, guests {count}, inputs {} in {}\n",
         target.name,
+        ready.accelerator,
         corpus.len(),
         directory.display()
     ));

@@ -1,6 +1,6 @@
 //! Other threads and processes.
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe};
 use serde::Serialize;
@@ -44,6 +44,11 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
             }
             ForkResult::Child => {
                 drop(result);
+                // A signal's frame may be larger than the stack of the standard library's handlers.
+                for number in [Signal::SIGBUS, Signal::SIGSEGV] {
+                    // SAFETY: the default action runs no code.
+                    unsafe { signal(number, SigHandler::SigDfl) }.expect("the default action");
+                }
                 // A panic must not unwind into the parent's part of the stack.
                 let status = match catch_unwind(AssertUnwindSafe(body)) {
                     Ok(value) => {

@@ -1,15 +1,4 @@
-//! LibAFL for kernels with kcov, on Linux and NetBSD.
-//!
-//! [`Fuzz`] is a whole fuzzer around a harness. Its parts are public, for a fuzzer of your own:
-//!
-//! | Question | |
-//! |---|---|
-//! | Where do inputs run? | [`InProcess`], also for [background work](Sources), or [`Forked`] |
-//! | Which inputs are new, exactly? | [`SignalObserver`] and [`NoveltyFeedback`] |
-//! | Which run code more often? | LibAFL's [`HitcountsMapObserver`](libafl::observers::HitcountsMapObserver) and [`MaxMapFeedback`](libafl::feedbacks::MaxMapFeedback) |
-//! | Which values does the kernel expect? | [`ComparisonStage`], and [`FollowStage`] for one after the other |
-//! | How are sequences of calls fuzzed? | [`Calls`], [`Generate`], [`Calls::mutation`], [`MinimizeStage`] |
-#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![doc = include_str!("../README.md")]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 /// Leaves the stage out for an input during which the fuzzer ended.
