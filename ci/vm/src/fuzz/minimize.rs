@@ -4,10 +4,12 @@ use super::guests::{Ended, Guests, Work};
 use super::report::Report;
 use crate::error::{Error, Phase, Result};
 use kcov_vm_guest::fuzz::Line;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The largest number of guests that make one input smaller.
 const BOOTS: usize = 24;
+/// When no further one starts. A guest that hangs uses 15 seconds of processor time.
+const TIME: Duration = Duration::from_secs(120);
 /// The number of guests that may die before the host opens their memory. Such a death shows nothing.
 /// It is rare even on a busy host.
 const LOST: usize = 5;
@@ -61,11 +63,11 @@ pub fn minimize(
     group: &str,
     end: Option<Instant>,
 ) -> Result<Input> {
-    let mut boots = 0;
+    let latest = Instant::now() + TIME;
+    let (end, mut boots) = (end.map_or(latest, |end| end.min(latest)), 0);
     shrink(input, |candidates| {
         boots += 1;
-        let is_over =
-            boots > BOOTS || guests.is_stopped() || end.is_some_and(|end| Instant::now() >= end);
+        let is_over = boots > BOOTS || guests.is_stopped() || Instant::now() >= end;
         if is_over { Ok(None) } else { replay(guests, number, candidates, group) }
     })
 }
