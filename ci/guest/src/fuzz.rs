@@ -54,7 +54,7 @@ use std::{env, fmt, fs, thread};
 pub const CORPUS: &str = "/fuzz/corpus";
 /// The directory of the inputs that the fuzzer runs but does not mutate.
 pub const RESTING: &str = "/fuzz/resting";
-/// The directory of the inputs to run again. It exists only for a replay.
+/// The directory of the inputs to replay. It exists only in a replay.
 pub const REPLAY: &str = "/fuzz/replay";
 /// The variable with the slot's mark, in hexadecimal.
 pub const MARK: &str = "KCOV_VM_FUZZ_MARK";
@@ -120,7 +120,7 @@ impl Link {
         Ok(inputs(Path::new(RESTING))?.unwrap_or_default())
     }
 
-    /// If this is a replay, the inputs to run again, in order. Then exit with status 0.
+    /// In a replay, returns its inputs. Run each of them twice, in order, and exit with status 0.
     pub fn replay(&self) -> io::Result<Option<Vec<Vec<u8>>>> {
         inputs(Path::new(REPLAY))
     }

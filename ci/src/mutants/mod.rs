@@ -68,7 +68,7 @@ pub fn run(
     }
     let targets = all.keys().map(|name| session.targets.named(name));
     let mut targets = targets.collect::<Result<Vec<_>>>()?;
-    // The last one begins.
+    // `parallel::run` starts with the last one, which should be the longest.
     targets.sort_by_key(|target| all[&*target.name].len());
     // Races need all processors.
     let (several, one): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.smp > 1);

@@ -46,7 +46,7 @@ impl<T: Serialize + DeserializeOwned> Child<T> {
                 drop(result);
                 // A signal's frame may be larger than the stack of the standard library's handlers.
                 for number in [Signal::SIGBUS, Signal::SIGSEGV] {
-                    // SAFETY: the default action runs no code.
+                    // SAFETY: the default action is not a handler, so it runs no code of this process.
                     unsafe { signal(number, SigHandler::SigDfl) }.expect("the default action");
                 }
                 // A panic must not unwind into the parent's part of the stack.

@@ -129,7 +129,7 @@ impl Complaint {
         format!("{}{place}{at}", self.what())
     }
 
-    /// The source line that the kernel names. A helper's says of what it warns.
+    /// The source line that the kernel names. The line of a helper tells its warnings apart.
     fn source(&self) -> Option<&str> {
         let is_source = |word: &&str| word.contains(".c:") || word.contains(".h:");
         let at = self.line.split_whitespace().find(is_source)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// The largest number of guests that make one input smaller.
 const BOOTS: usize = 24;
-/// When no further one starts. A guest that hangs uses 15 seconds of processor time.
+/// The time after which no further guest starts. One that hangs uses 15 seconds of processor time.
 const TIME: Duration = Duration::from_secs(120);
 /// The number of guests that may die before the host opens their memory. Such a death shows nothing.
 /// It is rare even on a busy host.

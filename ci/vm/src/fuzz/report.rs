@@ -60,7 +60,7 @@ fn explained(lines: &[String], vmlinux: &Path) -> (String, BTreeMap<String, Vec<
     (text, all)
 }
 
-/// The inlined functions except for those of headers, which help whoever includes them.
+/// Leaves out the inlined functions that headers define, because they only help their callers.
 fn without_helpers(inlined: &[(String, String)]) -> Vec<String> {
     let own = inlined.iter().filter(|(_, place)| !place.contains(".h:"));
     own.map(|(name, _)| name.clone()).collect()
@@ -69,8 +69,8 @@ fn without_helpers(inlined: &[(String, String)]) -> Vec<String> {
 /// A place in a function: its name, the offset, and the function's size.
 type Offset<'a> = (&'a str, u64, u64);
 
-/// The place that a line of a report names, `f+0x1/0x2`. On a stack, and where the lock validator,
-/// KASAN or its like names a caller, it is behind the call.
+/// The place that a line of a report names, `f+0x1/0x2`. Stacks, the lock validator and sanitizers show
+/// return addresses, so one byte less is inside the call.
 fn offset(line: &str) -> Option<Offset<'_>> {
     let (name, rest) = place(line)?.split_once("+0x")?;
     let (offset, size) = rest.split_once("/0x")?;
@@ -138,7 +138,7 @@ mod tests {
         let lines: Vec<_> = named.map(line).collect();
         let (text, inlined) = explained(&lines, Path::new("/no such file"));
         assert_eq!((text, inlined.len()), (lines.join("\n") + "\n", 0));
-        // Some may be functions of the standard library with a closure of this one in their names.
+        // Some may be standard library functions whose names contain a closure of this test.
         let (text, _) = explained(&lines, &own);
         let is_own = |line: &str| line.starts_with("RIP: ") && line.contains("report.rs:");
         assert!(text.lines().any(is_own), "{text}");

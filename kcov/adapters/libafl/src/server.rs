@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Forks the server. Each of its children runs `child` with an input, which the server decodes.
+    /// Forks the server. It decodes each input and forks a child, which runs `child` with the input.
     pub(crate) fn start<I>(
         mut fork: Fork,
         decode: impl Fn(&[u8]) -> Option<I>,
@@ -94,8 +94,8 @@ fn high(stream: UnixStream) -> io::Result<UnixStream> {
 }
 
 /// The server's loop: forks a child for each request, until the stream ends or a child cannot be run.
-/// Each child closes the stream first. It does not allocate and free, because each page that it writes
-/// costs a page fault, which is recorded, too.
+/// Each child closes the stream first. A child neither allocates nor frees before its harness runs: each
+/// page that it writes to costs a page fault.
 fn serve<I>(
     fork: &mut Fork,
     stream: &mut Option<UnixStream>,

@@ -202,8 +202,8 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
         }
     }
 
-    /// Runs each input twice, because the kernel may die of what the first run leaves. Tells the host
-    /// about the only input.
+    /// Runs each input twice, because the first run may leave a state that crashes the kernel in the
+    /// second. If there is only one input, tells the host about it first.
     fn replay(
         mut self,
         inputs: Vec<I>,
@@ -262,7 +262,7 @@ impl<'f, I: Input + Saved + Search> Campaign<'f, I> {
     }
 }
 
-/// The files of a directory, except for hidden ones, in the same order in each run.
+/// The files of a directory without the hidden ones, sorted, so that each run has the same order.
 fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let paths = fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files = paths.collect::<Result<Vec<_>, _>>()?;
